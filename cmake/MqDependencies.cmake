@@ -1,0 +1,26 @@
+# Debian 12 names the packages in tools/dev; nothing is vendored.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(SQLite3 REQUIRED)
+
+function(mq_find_c_library target header library)
+  find_path(${target}_INCLUDE_DIR ${header} REQUIRED)
+  find_library(${target}_LIBRARY ${library} REQUIRED)
+  mark_as_advanced(${target}_INCLUDE_DIR ${target}_LIBRARY)
+  add_library(mq_dep::${target} UNKNOWN IMPORTED)
+  set_target_properties(mq_dep::${target} PROPERTIES
+    IMPORTED_LOCATION ${${target}_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${${target}_INCLUDE_DIR})
+endfunction()
+
+mq_find_c_library(isal isa-l/crc.h isal)
+mq_find_c_library(xxhash xxhash.h xxhash)
+mq_find_c_library(lz4 lz4.h lz4)
+mq_find_c_library(zstd zstd.h zstd)
+mq_find_c_library(systemd systemd/sd-daemon.h systemd)
+mq_find_c_library(tomlplusplus toml++/toml.h tomlplusplus)

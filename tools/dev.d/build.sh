@@ -1,0 +1,60 @@
+# shellcheck shell=bash
+# Configures when needed, then builds. Two builds of one build folder never overlap: the second says what it waits for.
+
+known_preset() {
+  case $1 in dev | release | asan | tsan) return 0 ;; *) return 1 ;; esac
+}
+
+# locked COMMAND…: runs it while holding the build lock. The lock is gone with the process, whatever ends it.
+locked() {
+  local base lock
+  base=$(build_root)
+  mkdir -p "$base" || fail 1 "cannot create $base"
+  lock=$base/.lock
+  (
+    exec 9>>"$lock"
+    if ! flock -n 9; then
+      say "waiting for another build here: $(tail -1 "$lock" 2>/dev/null || echo 'unknown')"
+      flock 9
+    fi
+    printf 'pid %s, %s, since %s\n' "$BASHPID" "$*" "$(date +%T)" >"$lock"
+    "$@" 9>&-
+  )
+}
+
+configure_and_build() {
+  local preset=$1 folder
+  shift
+  folder=$(build_root)/$preset
+  # Ninja runs cmake again when a CMakeLists.txt changed; only a first or broken configuration needs it here.
+  if [ ! -f "$folder/build.ninja" ]; then
+    (cd "$root" && cmake --preset "$preset" -B "$folder") >"$folder.configure.log" 2>&1 || {
+      tail -30 "$folder.configure.log" >&2
+      fail 1 "cmake failed; the whole report is in $folder.configure.log"
+    }
+  fi
+  cmake --build "$folder" -j "$(build_jobs)" ${1:+--target "$@"}
+}
+
+dev_build() {
+  local preset=${1:-dev} start=$SECONDS
+  [ $# -eq 0 ] || shift
+  known_preset "$preset" || fail 2 "there is no preset '$preset'; presets: dev, release, asan, tsan"
+  command -v cmake >/dev/null && command -v ninja >/dev/null || fail 21 "cmake or ninja is missing; run once as root: $here/dev setup"
+  locked configure_and_build "$preset" "$@" || fail 1 "the build of preset $preset failed"
+  say "built $preset in $(seconds_since "$start") s: $(build_root)/$preset"
+}
+
+cxx_files() {
+  find "$root/src" "$root/include" "$root/tools" "$root/tests" -name fixtures -prune -o \( -name '*.cc' -o -name '*.h' \) -print
+}
+
+dev_format() {
+  command -v clang-format-14 >/dev/null || fail 21 "clang-format-14 is missing; run once as root: $here/dev setup"
+  cxx_files | xargs -r clang-format-14 -i
+}
+
+dev_lint() {
+  command -v python3 >/dev/null || fail 21 "python3 is missing; run once as root: $here/dev setup"
+  python3 "$root/tests/lint/lint.py" all "$@"
+}
