@@ -1,13 +1,10 @@
 #include "base/wait_list.h"
 
-#include <boost/asio/associated_executor.hpp>
-
 namespace mq::base {
 namespace {
 
-void resume(asio::any_completion_handler<void(bool)> handler, const asio::any_io_executor& fallback,
+void resume(asio::any_completion_handler<void(bool)> handler, const asio::any_io_executor& executor,
             bool notified) {
-  auto executor = asio::get_associated_executor(handler, fallback);
   asio::post(executor,
              [handler = std::move(handler), notified]() mutable { std::move(handler)(notified); });
 }

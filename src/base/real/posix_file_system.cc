@@ -226,7 +226,7 @@ Result<bool> PosixFileSystem::exists(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) return true;
   if (errno == ENOENT || errno == ENOTDIR) return false;
-  return failed("stat", path);
+  return {boost::system::in_place_error, failed("stat", path)};
 }
 
 Result<std::unique_ptr<FileLock>> PosixFileSystem::lock(const std::string& path) {
