@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace mq::protocol {
+
+/// Numbers are never reused. 2 (Authenticate) is reserved until listeners can ask for it.
+enum class ApiKey : std::uint16_t {
+  hello = 1,
+  metadata = 3,
+  produce = 4,
+  fetch = 5,
+  list_offsets = 6,
+  create_topics = 7,
+  delete_topics = 8,
+  list_topics = 9,
+  describe_topics = 10,
+  describe_broker = 11,
+};
+
+struct ApiVersions {
+  ApiKey key;
+  std::uint8_t min;
+  std::uint8_t max;
+};
+
+/// What this release speaks, as Hello's answer tells it.
+inline constexpr std::array<ApiVersions, 10> kSupportedApis{{{ApiKey::hello, 0, 0},
+                                                             {ApiKey::metadata, 0, 0},
+                                                             {ApiKey::produce, 0, 0},
+                                                             {ApiKey::fetch, 0, 0},
+                                                             {ApiKey::list_offsets, 0, 0},
+                                                             {ApiKey::create_topics, 0, 0},
+                                                             {ApiKey::delete_topics, 0, 0},
+                                                             {ApiKey::list_topics, 0, 0},
+                                                             {ApiKey::describe_topics, 0, 0},
+                                                             {ApiKey::describe_broker, 0, 0}}};
+
+/// "Produce"; "api 77" is for the caller to print when this is empty.
+std::string_view api_name(std::uint16_t key) noexcept;
+
+}  // namespace mq::protocol

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "protocol/status.h"
+
+namespace mq::protocol {
+
+struct DescribeBrokerRequest {
+  RequestEnvelope envelope;
+};
+struct DiskDescription {
+  std::string path;
+  std::string state;             ///< "ok", "full", "failed"
+  std::uint64_t bytes_used = 0;  ///< by this broker's logs
+  std::uint64_t bytes_free = 0;
+  std::uint64_t bytes_total = 0;
+  std::uint32_t partitions = 0;
+};
+struct DescribeBrokerResponse {
+  ResponseEnvelope envelope;
+  std::int32_t broker_id = -1;
+  std::string version;
+  base::Uuid cluster_id;
+  std::string metadata_kind;  ///< "local" or "zookeeper"
+  std::int64_t uptime_ms = 0;
+  std::int64_t process_id = 0;
+  std::uint64_t resident_bytes = 0;
+  std::int64_t cpu_user_ms = 0;
+  std::int64_t cpu_system_ms = 0;
+  std::uint32_t workers = 0;
+  std::uint32_t connections = 0;
+  std::uint32_t topics = 0;
+  std::uint32_t partitions = 0;
+  std::uint32_t partitions_not_serving = 0;
+  std::vector<DiskDescription> disks;
+  std::map<std::string, std::int64_t> counters;
+  std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats
+};
+
+std::string encode(const DescribeBrokerRequest&);
+std::string encode(const DescribeBrokerResponse&);
+base::Result<DescribeBrokerRequest> decode_describe_broker_request(base::Bytes header);
+base::Result<DescribeBrokerResponse> decode_describe_broker_response(base::Bytes header);
+
+}  // namespace mq::protocol

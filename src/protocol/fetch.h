@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/ids.h"
+#include "protocol/status.h"
+
+namespace mq::protocol {
+
+struct FetchEntry {
+  model::PartitionId partition;
+  model::Offset offset;         ///< first wanted; the first batch may begin below it
+  std::uint32_t bytes_max = 0;  ///< the first batch is sent whatever this says
+};
+struct FetchRequest {
+  RequestEnvelope envelope;
+  std::uint32_t wait_ms = 0;  ///< held until min_bytes are there or this long
+  std::uint32_t bytes_min = 1;
+  std::uint32_t bytes_max = 0;  ///< over all entries
+  std::vector<FetchEntry> entries;
+};
+struct FetchResult {
+  model::PartitionId partition;
+  Status status;
+  model::Offset high_watermark;
+  model::Offset log_start_offset;
+  model::LeaderEpoch leader_epoch;
+  std::uint32_t payload_bytes = 0;  ///< whole batches, in the order of the results
+};
+struct FetchResponse {
+  ResponseEnvelope envelope;
+  std::vector<FetchResult> results;  ///< one per entry, same order; an answer of several frames has
+                                     ///< each entry in one of them
+};
+
+std::string encode(const FetchRequest&);
+std::string encode(const FetchResponse&);
+base::Result<FetchRequest> decode_fetch_request(base::Bytes header);
+base::Result<FetchResponse> decode_fetch_response(base::Bytes header);
+
+}  // namespace mq::protocol

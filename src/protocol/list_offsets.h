@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "model/ids.h"
+#include "protocol/status.h"
+
+namespace mq::protocol {
+
+enum class OffsetPoint : std::uint8_t {
+  earliest,  ///< log start
+  latest,    ///< high watermark: the next record a consumer will see
+};
+struct ListOffsetsEntry {
+  model::PartitionId partition;
+  OffsetPoint point = OffsetPoint::earliest;
+};
+struct ListOffsetsRequest {
+  RequestEnvelope envelope;
+  std::vector<ListOffsetsEntry> entries;
+};
+struct ListOffsetsResult {
+  model::PartitionId partition;
+  Status status;
+  model::Offset offset;
+  model::LeaderEpoch leader_epoch;
+};
+struct ListOffsetsResponse {
+  ResponseEnvelope envelope;
+  std::vector<ListOffsetsResult> results;
+};
+
+std::string encode(const ListOffsetsRequest&);
+std::string encode(const ListOffsetsResponse&);
+base::Result<ListOffsetsRequest> decode_list_offsets_request(base::Bytes header);
+base::Result<ListOffsetsResponse> decode_list_offsets_response(base::Bytes header);
+
+}  // namespace mq::protocol
