@@ -26,9 +26,9 @@ configure_and_build() {
   local preset=$1 folder
   shift
   folder=$(build_root)/$preset
-  # Ninja runs cmake again when a CMakeLists.txt changed; only a first or broken configuration needs it here.
-  if [ ! -f "$folder/build.ninja" ]; then
-    (cd "$root" && cmake --preset "$preset" -B "$folder") >"$folder.configure.log" 2>&1 || {
+  # Ninja runs cmake again when a CMakeLists.txt changed; only a first, a broken or a copied build folder needs it here.
+  if [ ! -f "$folder/build.ninja" ] || ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
+    (cd "$root" && cmake --fresh --preset "$preset" -B "$folder") >"$folder.configure.log" 2>&1 || {
       tail -30 "$folder.configure.log" >&2
       fail 1 "cmake failed; the whole report is in $folder.configure.log"
     }
@@ -40,7 +40,9 @@ dev_build() {
   local preset=${1:-dev} start=$SECONDS
   [ $# -eq 0 ] || shift
   known_preset "$preset" || fail 2 "there is no preset '$preset'; presets: dev, release, asan, tsan"
-  command -v cmake >/dev/null && command -v ninja >/dev/null || fail 21 "cmake or ninja is missing; run once as root: $here/dev setup"
+  if ! command -v cmake >/dev/null || ! command -v ninja >/dev/null; then
+    fail 21 "cmake or ninja is missing; run once as root: $here/dev setup"
+  fi
   locked configure_and_build "$preset" "$@" || fail 1 "the build of preset $preset failed"
   say "built $preset in $(seconds_since "$start") s: $(build_root)/$preset"
 }

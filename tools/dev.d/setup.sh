@@ -26,8 +26,8 @@ missing_packages() {
 require_debian_12() {
   local id='' version=''
   if [ -r /etc/os-release ]; then
-    id=$(. /etc/os-release && printf '%s' "${ID:-}")
-    version=$(. /etc/os-release && printf '%s' "${VERSION_ID:-}")
+    id=$(sed -n 's/^ID=//p' /etc/os-release | tr -d '"')
+    version=$(sed -n 's/^VERSION_ID=//p' /etc/os-release | tr -d '"')
   fi
   if [ "$id" != debian ] || [ "$version" != 12 ] || ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail 20 "this is ${id:-an unknown system} ${version}, not Debian 12; packages were not installed. With the libraries of README.md (Dependencies) in place: cmake --preset release && cmake --build --preset release"

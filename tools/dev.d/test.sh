@@ -1,0 +1,82 @@
+# shellcheck shell=bash
+# The test lanes. Each prints the closing line of ctest for every build that it tests.
+
+test_scratch=''
+
+# run_ctest PRESET ARGUMENTS…: temporary files of the tests land in a folder of their own, which goes with the run.
+run_ctest() {
+  local preset=$1 folder status=0
+  shift
+  folder=$(build_root)/$preset
+  say "testing $preset: ctest $*"
+  TMPDIR=$test_scratch "${test_wrapper[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 "$@" </dev/null || status=$?
+  return "$status"
+}
+
+test_cleanup() {
+  if [ -n "$test_scratch" ]; then rm -rf -- "$test_scratch"; fi
+}
+
+lane_quick() {
+  local failed=()
+  dev_build dev
+  run_ctest dev -LE long || failed+=("dev tests")
+  dev_build asan
+  MQ_SIM_SECONDS=15 run_ctest asan -L 'unit|fuzz|sim' -LE long || failed+=("asan tests")
+  say "the demo, from the tree built for the tests"
+  "$here/dev" demo --built dev || failed+=(demo)
+  if [ ${#failed[@]} -gt 0 ]; then fail 1 "lane quick failed: $(printf '%s, ' "${failed[@]}" | sed 's/, $//')"; fi
+}
+
+lane_tsan() {
+  dev_build tsan
+  # The shadow memory of this ThreadSanitizer does not fit beside a fully randomised address space.
+  if setarch "$(uname -m)" -R true 2>/dev/null; then test_wrapper=(setarch "$(uname -m)" -R); fi
+  MQ_SIM_SECONDS=30 run_ctest tsan -L 'unit|integration|sim' -LE long || fail 1 "lane tsan failed"
+}
+
+lane_tidy() {
+  dev_build asan
+  (cd "$root" && run-clang-tidy-14 -quiet -j "$(build_jobs)" -p "$(build_root)/asan" "^$root/(src|tools)/.*\.cc$") </dev/null || fail 1 "lane tidy failed"
+}
+
+lane_sim() {
+  dev_build dev
+  MQ_SIM_SEEDS=${1:-5000} run_ctest dev -L sim -V || fail 1 "lane sim failed"
+}
+
+lane_faults() {
+  dev_build dev
+  MQ_FAULT_ROUNDS=${1:-500} run_ctest dev -L 'faults|long' || fail 1 "lane faults failed"
+}
+
+lane_fuzz() {
+  dev_build asan
+  MQ_FUZZ_SECONDS=${1:-120} run_ctest asan -L fuzz || fail 1 "lane fuzz failed"
+}
+
+dev_test() {
+  local lane=quick count='' start=$SECONDS
+  test_wrapper=()
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --lane | --seeds | --rounds | --seconds)
+        [ $# -ge 2 ] || fail 2 "$1 needs a value"
+        if [ "$1" = --lane ]; then lane=$2; else count=$2; fi
+        shift
+        ;;
+      *) fail 2 "test takes --lane NAME and, for lane sim --seeds N, faults --rounds N, fuzz --seconds N; not '$1'" ;;
+    esac
+    shift
+  done
+  case $lane in
+    quick | tsan | tidy | sim | faults | fuzz) ;;
+    *) fail 2 "there is no lane '$lane'; lanes: quick, tsan, tidy, sim, faults, fuzz" ;;
+  esac
+  dev_setup test
+  trap test_cleanup EXIT
+  trap 'exit 130' INT TERM HUP
+  test_scratch=$(mktemp -d "${TMPDIR:-/tmp}/mq-test.XXXXXX")
+  "lane_$lane" ${count:+"$count"}
+  say "lane $lane passed in $(seconds_since "$start") s"
+}
