@@ -23,11 +23,13 @@ missing_packages() {
   done
 }
 
+os_release=${MQ_OS_RELEASE:-/etc/os-release}
+
 require_debian_12() {
   local id='' version=''
-  if [ -r /etc/os-release ]; then
-    id=$(sed -n 's/^ID=//p' /etc/os-release | tr -d '"')
-    version=$(sed -n 's/^VERSION_ID=//p' /etc/os-release | tr -d '"')
+  if [ -r "$os_release" ]; then
+    id=$(sed -n 's/^ID=//p' "$os_release" | tr -d '"')
+    version=$(sed -n 's/^VERSION_ID=//p' "$os_release" | tr -d '"')
   fi
   if [ "$id" != debian ] || [ "$version" != 12 ] || ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     fail 20 "this is ${id:-an unknown system} ${version}, not Debian 12; packages were not installed. With the libraries of README.md (Dependencies) in place: cmake --preset release && cmake --build --preset release"
