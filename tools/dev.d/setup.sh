@@ -36,30 +36,38 @@ require_debian_12() {
   fi
 }
 
-# Turns apt's report into one line.
+unreachable='Could not resolve [^ ]+|Temporary failure resolving [^ ]+|Could not connect to [^ ]+|Unable to connect to [^ ]+|Failed to fetch [^ ]+|Network is unreachable|Connection timed out'
+
+# Turns apt's reports (update, install) into one line. A source that could not be updated matters only if the install failed.
 explain_apt() {
-  local report=$1
-  if grep -qE 'need to be removed but remove is disabled|Packages need to be removed|held broken packages|unmet dependencies' "$report"; then
-    fail 23 "apt would have to remove installed packages and was not allowed to; see: apt-get install -s --no-install-recommends $2"
-  elif grep -qE 'Could not resolve|Temporary failure resolving|Could not connect|Failed to fetch|Network is unreachable|Unable to connect|Connection timed out' "$report"; then
-    fail 22 "no network to the Debian mirror ($(grep -m1 -oE 'Could not resolve [^ ]+|Temporary failure resolving [^ ]+|Could not connect to [^ ]+|Unable to connect to [^ ]+|Failed to fetch [^ ]+|Network is unreachable|Connection timed out' "$report")); still missing: $2"
-  elif grep -qE 'Unable to locate package' "$report"; then
-    fail 22 "this system's package sources do not have $(grep -m1 -oE 'Unable to locate package [^ ]+' "$report" | awk '{print $NF}'); bookworm main is needed in /etc/apt/sources.list"
+  local update=$1 install=$2 report
+  shift 2
+  if grep -qE 'remove is disabled|held broken packages|unmet dependencies' "$install"; then
+    fail 23 "apt would have to remove or hold back installed packages and was not allowed to; see: apt-get install -s --no-install-recommends $*"
   fi
-  fail 22 "apt-get failed: $(grep -m1 '^E:' "$report" || tail -1 "$report")"
+  for report in "$install" "$update"; do
+    if grep -qE "$unreachable" "$report"; then
+      fail 22 "no network to the Debian mirror ($(grep -m1 -oE "$unreachable" "$report" | head -1)); still missing: $*"
+    fi
+  done
+  if grep -q 'Unable to locate package' "$install"; then
+    fail 22 "the package sources of this system do not have $(grep -oE 'Unable to locate package [^ ]+' "$install" | awk '{printf "%s ", $NF}')(bookworm main is needed in /etc/apt/sources.list)"
+  fi
+  fail 22 "apt-get failed: $(grep -m1 '^E:' "$install" || tail -1 "$install")"
 }
 
 install_packages() {
-  local report
-  report=$(mktemp "${TMPDIR:-/tmp}/mq-apt.XXXXXX")
+  local reports
+  local options=(-q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2 -o Acquire::http::Timeout=30)
+  reports=$(mktemp -d "${TMPDIR:-/tmp}/mq-apt.XXXXXX")
   # shellcheck disable=SC2064
-  trap "rm -f '$report'" EXIT
-  local options=(-q -y -o DPkg::Lock::Timeout=300 -o APT::Update::Error-Mode=any -o Acquire::Retries=2 -o Acquire::http::Timeout=30)
+  trap "rm -rf -- '$reports'" EXIT
   say "installing $# Debian packages: $*"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get "${options[@]}" update >"$report" 2>&1 </dev/null || explain_apt "$report" "$*"
-  apt-get "${options[@]}" install --no-install-recommends --no-remove "$@" >"$report" 2>&1 </dev/null || explain_apt "$report" "$*"
-  rm -f "$report"
+  apt-get "${options[@]}" update >"$reports/update" 2>&1 </dev/null || true
+  apt-get "${options[@]}" install --no-install-recommends --no-remove "$@" >"$reports/install" 2>&1 </dev/null ||
+    explain_apt "$reports/update" "$reports/install" "$@"
+  rm -rf -- "$reports"
   trap - EXIT
 }
 
