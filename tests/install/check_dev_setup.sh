@@ -66,7 +66,7 @@ shim apt-get 'case " $* " in *" update "*) exit 0 ;; esac; echo "E: Unable to lo
 expect 22 'do not have libisal-dev' "$dev" setup product
 
 shim apt-get 'case " $* " in *" update "*) exit 0 ;; esac; echo "The following packages will be REMOVED:"; echo "E: Packages need to be removed but remove is disabled."; exit 100'
-expect 23 'apt would have to remove installed packages' "$dev" setup product
+expect 23 'apt would have to remove or hold back installed packages' "$dev" setup product
 
 printf 'installed libboost1.74-dev\n' >>"$scratch/installed"
 expect 23 'libboost1.74-dev is installed and cannot stand beside libboost1.81-dev' "$dev" setup product
