@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/network.h"
+#include "base/uuid.h"
+#include "model/ids.h"
+#include "model/topic_settings.h"
+
+namespace mq::metadata {
+
+struct BrokerInfo {
+  model::BrokerId id;
+  model::BrokerEpoch epoch;
+  base::Endpoint advertised;
+};
+
+struct PartitionAssignment {
+  model::PartitionId id;
+  model::BrokerId leader;
+  model::LeaderEpoch leader_epoch;
+  model::PartitionVersion version;
+  std::vector<model::BrokerId> replicas;
+  std::vector<model::BrokerId> isr;
+};
+
+struct TopicInfo {
+  std::string name;
+  base::Uuid id;
+  std::map<std::string, std::string> overrides;  ///< what the topic was given, as text
+  model::TopicSettings settings;                ///< in force: built-in, [topic.defaults], overrides
+  std::vector<PartitionAssignment> partitions;  ///< ascending by number
+
+  [[nodiscard]] const PartitionAssignment* find(std::int32_t partition) const noexcept;
+};
+
+using TopicPtr = std::shared_ptr<const TopicInfo>;
+
+/// What the metadata store has confirmed about the cluster at one moment: topics, partitions,
+/// leaders, brokers. Immutable; shared between workers; a change makes a new one, which shares the
+/// topics that did not change.
+class ClusterImage {
+ public:
+  ClusterImage(base::Uuid cluster_id, model::BrokerId controller, std::vector<BrokerInfo> brokers);
+
+  /// Rises with every change, over restarts too: the controller's epoch in the upper half, the
+  /// change within it below.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+  [[nodiscard]] const base::Uuid& cluster_id() const noexcept { return cluster_id_; }
+  [[nodiscard]] model::BrokerId controller() const noexcept { return controller_; }
+  [[nodiscard]] const std::vector<BrokerInfo>& brokers() const noexcept { return brokers_; }
+  [[nodiscard]] const BrokerInfo* find_broker(model::BrokerId id) const noexcept;
+
+  /// By name, ascending.
+  [[nodiscard]] const std::map<std::string, TopicPtr, std::less<>>& topics() const noexcept {
+    return topics_;
+  }
+  [[nodiscard]] TopicPtr find_topic(std::string_view name) const;
+  [[nodiscard]] TopicPtr find_topic(const base::Uuid& id) const;
+  /// Nothing if the topic or the partition is not there. Valid as long as the image.
+  [[nodiscard]] const PartitionAssignment* find_partition(const model::PartitionId& id) const;
+  [[nodiscard]] std::size_t partitions() const noexcept;
+  /// For "did you mean".
+  [[nodiscard]] std::optional<std::string> nearest_topic_name(std::string_view name) const;
+
+  /// A copy with that change and this version.
+  [[nodiscard]] ClusterImage with_topic(TopicPtr topic, std::uint64_t version) const;
+  [[nodiscard]] ClusterImage without_topic(std::string_view name, std::uint64_t version) const;
+
+ private:
+  std::uint64_t version_ = 0;
+  base::Uuid cluster_id_;
+  model::BrokerId controller_;
+  std::vector<BrokerInfo> brokers_;
+  std::map<std::string, TopicPtr, std::less<>> topics_;
+  std::unordered_map<base::Uuid, TopicPtr> by_id_;
+};
+
+using ImagePtr = std::shared_ptr<const ClusterImage>;
+
+}  // namespace mq::metadata
