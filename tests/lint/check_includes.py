@@ -40,6 +40,8 @@ THIRD_PARTY = [
     (re.compile(r'toml\+\+/'), {'config'}, False),
     (re.compile(r'nlohmann/'), {'mqctl'}, False),
 ]
+# Headers that exist to be included by their folder's .cc files and by nothing else may hold what other headers may not.
+INTERNAL = {'src/protocol/codec.h'}
 PUBLIC_FORBIDDEN = re.compile(r'.*/|.*\.h$|.*\.hpp$')  # the standard library's headers have neither slash nor suffix
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 
@@ -97,7 +99,7 @@ def check(root):
             continue
         text = read(root, path)
         visible = bare(text)
-        is_header = path.suffix == '.h'
+        is_header = path.suffix == '.h' and str(path) not in INTERNAL
         allowed = closure(folder) | {folder}
         if folder == 'mqctl' and not OFFLINE.match(str(path)):
             allowed = allowed - {'storage'}
@@ -117,6 +119,8 @@ def check(root):
                 wrong = third_party(path, folder, quoted, is_header)
                 if wrong:
                     problems.add(path, line, wrong)
+            if is_header and f'src/{quoted}' in INTERNAL:
+                problems.add(path, line, f'"{quoted}" may be included by .cc files only')
             target = quoted.split('/')[0]
             if '/' not in quoted:
                 problems.add(path, line, f'"{quoted}": write the folder too, as in "storage/segment.h"')

@@ -61,6 +61,7 @@ class Includes(Case):
         self.refused('includes', {'include/mq/a.h': '#include <boost/version.hpp>\n'}, 'standard library only')
         self.refused('includes', {'src/broker/a.cc': '#include <CLI/CLI.hpp>\n'}, 'home in tools/mqctl')
         self.refused('includes', {'src/broker/a.cc': '#include <systemd/sd-daemon.h>\n', 'src/broker/b.cc': '#include <systemd/sd-bus.h>\n'}, 'one file only')
+        self.refused('includes', {'src/protocol/a.h': '#include "protocol/codec.h"\n'}, '.cc files only')
         self.accepted('includes', {'src/net/a.h': '#include <boost/asio/awaitable.hpp>\n', 'src/model/lz4.cc': '#include <lz4.h>\n',
                                    'src/broker/main.cc': '#include <CLI/CLI.hpp>\n'})
 
