@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mq/config.h"
+#include "mq/export.h"
+#include "mq/result.h"
+
+namespace mq {
+inline namespace v1 {
+
+/// One outcome per item, by its name.
+template <class T>
+using PerItem = std::map<std::string, Result<T>>;
+
+struct NewTopic {
+  explicit NewTopic(std::string topic_name) : name(std::move(topic_name)) {}
+  std::string name;
+  std::int32_t partitions = -1;  ///< -1: the broker's default
+  std::int32_t replicas = -1;
+  std::int32_t min_isr = -1;
+  std::map<std::string, std::string> config;  ///< as text: {"retention.age", "14d"}
+};
+struct CreatedTopic {
+  std::string id;  ///< 32 hex digits; empty for a dry run
+  std::int32_t partitions = 0;
+};
+
+struct TopicSummary {
+  std::string name;
+  std::string id;
+  std::int32_t partitions = 0;
+  std::int32_t replicas = 0;
+  std::uint64_t bytes = 0;  ///< on disk, leaders only
+  std::uint64_t records = 0;
+  std::int32_t partitions_not_serving = 0;
+};
+
+struct TopicSetting {
+  std::string name;
+  std::string value;
+  std::string origin;  ///< "topic", "broker.toml", "built-in"
+};
+struct PartitionDescription {
+  std::int32_t partition = -1;
+  std::int32_t leader = -1;  ///< broker id; -1: none
+  std::int32_t leader_epoch = -1;
+  std::vector<std::int32_t> replicas;
+  std::vector<std::int32_t> in_sync;
+  std::int64_t log_start_offset = -1;
+  std::int64_t high_watermark = -1;  ///< exclusive end of what consumers may read
+  std::int64_t log_end_offset = -1;
+  std::uint64_t bytes = 0;
+  std::uint32_t segments = 0;
+  std::string note;  ///< why it is not served; empty when it is
+};
+struct TopicDescription {
+  std::string name;
+  std::string id;
+  std::vector<TopicSetting> settings;
+  std::vector<PartitionDescription> partitions;
+};
+
+struct BrokerInfo {
+  std::int32_t id = -1;
+  std::string address;  ///< as advertised: "host:port"
+};
+struct ClusterDescription {
+  std::string id;                ///< 32 hex digits
+  std::int32_t controller = -1;  ///< broker id; -1: none
+  std::vector<BrokerInfo> brokers;
+};
+struct DiskDescription {
+  std::string path;
+  std::string state;             ///< "ok", "full", "failed"
+  std::uint64_t bytes_used = 0;  ///< by this broker's logs
+  std::uint64_t bytes_free = 0;
+  std::uint64_t bytes_total = 0;
+  std::uint32_t partitions = 0;
+};
+struct BrokerDescription {
+  std::int32_t id = -1;
+  std::string address;  ///< as advertised
+  std::string version;
+  std::string metadata;  ///< "local" or "zookeeper"
+  Duration uptime{};
+  std::int64_t process_id = 0;
+  std::uint64_t resident_bytes = 0;
+  Duration cpu_user{};
+  Duration cpu_system{};
+  std::uint32_t workers = 0;
+  std::uint32_t connections = 0;
+  std::uint32_t topics = 0;
+  std::uint32_t partitions = 0;
+  std::uint32_t partitions_not_serving = 0;
+  std::vector<DiskDescription> disks;
+  std::map<std::string, std::int64_t> counters;
+  std::vector<std::string> warnings;
+};
+
+/// Creates, deletes and describes. Every call blocks for at most request_timeout.
+///
+/// Threads: all members may be called from any thread; the admin owns one I/O thread. Errors: a
+/// call with several items returns one outcome for each; when no broker could be asked, each item
+/// has that error. A create or delete has returned only when the broker asked knows of the change,
+/// so that the next call of this client sees it.
+class MQ_EXPORT Admin {
+ public:
+  /// Connects; fails with unreachable, not_mq, wrong_cluster or invalid_client_config.
+  static Result<Admin> create(ClientConfig config);
+  Admin(Admin&&) noexcept;
+  Admin& operator=(Admin&&) noexcept;
+  ~Admin();
+
+  PerItem<CreatedTopic> create_topics(const std::vector<NewTopic>& topics, bool dry_run = false);
+  PerItem<void> delete_topics(const std::vector<std::string>& names);
+  Result<std::vector<TopicSummary>> list_topics();
+  PerItem<TopicDescription> describe_topics(const std::vector<std::string>& names);
+
+  Result<ClusterDescription> describe_cluster();
+  /// Every broker of the cluster, each asked itself.
+  std::map<std::int32_t, Result<BrokerDescription>> describe_brokers();
+
+  /// Ends the I/O thread; calls in progress return closed. Again: does nothing.
+  Result<void> close(Duration timeout);
+
+  struct Impl;
+
+ private:
+  explicit Admin(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace v1
+}  // namespace mq
