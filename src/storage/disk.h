@@ -1,0 +1,141 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/disk_executor.h"
+#include "base/file_system.h"
+#include "storage/partition_log.h"
+
+namespace mq::storage {
+
+/// What the identity file of a data directory says.
+struct DiskIdentity {
+  base::Uuid cluster;
+  model::BrokerId broker;
+  base::Uuid disk;     ///< random, made with the directory
+  base::Uuid journal;  ///< zero: no journal
+};
+
+/// Why a data directory cannot be used, with one line for the operator.
+struct Refusal {
+  Error error;
+  std::string text;
+};
+
+/// A locked data directory whose identity does not contradict the broker. Made first, so that the
+/// embedded metadata store inside it is opened under the lock.
+struct DataDirectory {
+  std::string path;
+  std::unique_ptr<base::FileLock> lock;
+  std::optional<DiskIdentity> identity;  ///< none: a fresh directory
+};
+
+/// Checks the directory at `path` (made if missing) and takes its lock. Nothing inside it is
+/// written before the checks have passed. On an error `refusal` says why: wrong_directory (another
+/// broker, or partitions without identity), unknown_format_version, locked (names the holder), io
+/// errors.
+Result<DataDirectory> open_data_directory(base::FileSystem& files, const std::string& path,
+                                          model::BrokerId broker, Refusal& refusal);
+/// Reads the identity without a lock. None: a directory without identity file, or no directory.
+Result<std::optional<DiskIdentity>> read_identity(base::FileSystem& files, const std::string& path);
+
+struct DiskConfig {
+  base::Uuid cluster;
+  model::BrokerId broker;
+  base::Uuid incarnation;  ///< of this process
+  std::string boot_id;     ///< of the machine's boot; empty: unknown
+
+  std::uint64_t tail_cache_bytes = std::uint64_t{32} << 20;  ///< per worker
+  std::uint64_t index_stride_bytes = std::uint64_t{64} << 10;
+  std::uint64_t write_behind_bytes = std::uint64_t{8} << 20;
+  std::chrono::milliseconds checkpoint_interval{5'000};
+  std::chrono::milliseconds memory_sync_interval{60'000};
+  std::chrono::milliseconds retention_interval{10'000};
+  std::chrono::milliseconds space_interval{1'000};
+  /// Appends are refused below this much free space, or a tenth of the disk if that is less.
+  std::uint64_t low_mark_bytes = std::uint64_t{1} << 30;
+};
+
+/// One partition as the metadata knows it.
+struct LogSpec {
+  model::PartitionId id;
+  std::string topic_name;
+  model::TopicSettings settings;
+  base::Runtime* worker = nullptr;  ///< the log lives there; outlives the Disk
+};
+
+struct RecoveryProgress {
+  std::size_t partitions_done = 0;
+  std::size_t partitions = 0;
+  std::uint64_t bytes_scanned = 0;
+};
+
+struct RecoverySummary {
+  bool clean = false;  ///< a valid clean marker: no log data was read
+  /// This disk may have lost what it had confirmed (another boot, a missing run marker, ...).
+  bool lossy_suspect = false;
+  std::size_t partitions = 0;
+  std::uint64_t bytes_scanned = 0;
+  std::uint64_t bytes_cut = 0;
+  std::vector<model::PartitionId> cut;      ///< a torn tail was cut off
+  std::vector<model::PartitionId> offline;  ///< corrupt or of a newer format; their failure() tells
+  std::vector<std::string> moved_to_unknown;
+};
+
+/// One data directory, which is one disk to its owner: its lock and identity, the logs in it, the
+/// group-committed flusher, checkpoint, retention and space watch. Lives on its home Runtime; all
+/// members are called there. Blocking work runs on the disk executor.
+class Disk {
+ public:
+  /// Takes over a directory from open_data_directory(); writes the identity into a fresh one.
+  /// wrong_directory if its cluster is another one (`refusal` tells). Everything given outlives the
+  /// Disk.
+  static Result<std::unique_ptr<Disk>> open(DataDirectory directory, DiskConfig config,
+                                            base::FileSystem& files, base::DiskExecutor& executor,
+                                            base::Runtime& home, base::Counters& counters,
+                                            Refusal& refusal);
+  virtual ~Disk() = default;
+
+  /// Opens every partition of `known`, making the ones that are new; once, before start().
+  /// Directories of topics in `deleting` stay untouched for delete_topic(); directories that nobody
+  /// knows go to unknown/. `progress` (may be empty) is called on the home runtime. An error means
+  /// that the disk cannot be used at all; single broken partitions are in the summary and have a
+  /// failure().
+  virtual asio::awaitable<Result<RecoverySummary>> recover(
+      std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
+      std::function<void(const RecoveryProgress&)> progress) = 0;
+  /// Starts checkpoint, retention and space watch.
+  virtual void start() = 0;
+  /// Flushes everything, writes checkpoint and clean marker, closes all logs and releases the lock.
+  /// An error: no clean marker, the next start scans.
+  virtual asio::awaitable<Result<void>> stop() = 0;
+
+  /// Null if there is none. The log is used on its worker only and lives until delete_log() or
+  /// stop().
+  [[nodiscard]] virtual PartitionLog* find(const model::PartitionId& id) = 0;
+  [[nodiscard]] virtual std::vector<model::PartitionId> partitions() const = 0;
+  /// Makes a partition's directory and first segment durable. already_exists, storage_full, ...
+  virtual asio::awaitable<Result<PartitionLog*>> create_log(LogSpec spec) = 0;
+  /// Closes the log (its failure() becomes closed) and removes its directory, in paced steps.
+  /// Nothing happens if there is none.
+  virtual asio::awaitable<Result<void>> delete_log(model::PartitionId id) = 0;
+  /// The same for every partition of a topic that has a directory here, open or not.
+  virtual asio::awaitable<Result<void>> delete_topic(base::Uuid topic) = 0;
+
+  [[nodiscard]] virtual const DiskIdentity& identity() const = 0;
+  [[nodiscard]] virtual const std::string& path() const = 0;
+  [[nodiscard]] virtual bool failed() const = 0;  ///< offline for good
+  [[nodiscard]] virtual bool full() const = 0;    ///< appends are refused for want of space
+  [[nodiscard]] virtual std::uint64_t free_bytes() const = 0;
+  [[nodiscard]] virtual std::uint64_t used_bytes() const = 0;  ///< by logs
+  /// Called on the home runtime when failed() or full() changed.
+  virtual void on_changed(std::function<void()> changed) = 0;
+};
+
+}  // namespace mq::storage

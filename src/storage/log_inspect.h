@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "model/record_batch.h"
+#include "storage/disk.h"
+
+/// Looking into a data directory from outside, for tools: read-only, needs no lock, and works
+/// beside a running broker (whose log end moves meanwhile).
+namespace mq::storage {
+
+struct SegmentFile {
+  std::string path;
+  model::Offset base_offset;
+  std::uint64_t bytes = 0;
+};
+
+struct PartitionDirectory {
+  std::string path;
+  model::PartitionId id;
+  std::string topic_name;  ///< empty: unknown
+  std::vector<SegmentFile> segments;
+  /// From the disk's checkpoint, none without one (or for a directory on its own).
+  std::optional<model::Offset> log_start_offset;
+  std::optional<model::Offset> recovery_point;
+};
+
+struct DataDirectoryListing {
+  std::string path;
+  std::optional<DiskIdentity> identity;
+  std::optional<std::string> locked_by;  ///< "pid 4711": a broker runs on it
+  bool clean = false;                    ///< has a clean marker
+  std::vector<PartitionDirectory> partitions;
+  std::vector<std::string> strangers;
+};
+
+Result<DataDirectoryListing> list_data_directory(base::FileSystem& files, const std::string& path);
+/// One partition's directory, or a single segment file given by path.
+Result<PartitionDirectory> list_partition_directory(base::FileSystem& files,
+                                                    const std::string& path);
+
+/// One batch in a segment file, or the place where batches stop.
+struct InspectedBatch {
+  enum class State {
+    good,
+    unsupported,    ///< checksums hold, format unknown
+    torn,           ///< the file ends inside the batch
+    zeros,          ///< only zeros from here to the end: no data
+    bad_stamp_crc,  ///< want and got tell
+    bad_body_crc,
+    bad_length,
+    bad_offset,  ///< does not follow the batch before; want and got tell
+    bad_epoch,   ///< the leader epoch fell
+    invalid,     ///< checksums hold, a rule of the format is broken
+  };
+  State state = State::good;
+  const SegmentFile* segment = nullptr;
+  std::uint64_t position = 0;
+  std::uint32_t batch_bytes = 0;    ///< as the header says
+  model::RecordBatchView view;      ///< good: whole; valid during the call only
+  std::uint64_t want = 0, got = 0;  ///< checksums or offsets that disagree
+};
+std::string_view state_name(InspectedBatch::State state) noexcept;
+
+/// Calls `visit` for every batch of the partition in order, up to and including the first one that
+/// is not good or unsupported; stops early when it returns false. `from`: start with the batch that
+/// contains this offset.
+Result<void> for_each_batch(base::FileSystem& files, const PartitionDirectory& partition,
+                            std::optional<model::Offset> from,
+                            const std::function<bool(const InspectedBatch&)>& visit);
+
+struct VerifyReport {
+  bool good = true;
+  std::uint64_t batches = 0;
+  std::uint64_t records = 0;
+  std::uint64_t bytes = 0;
+  model::Offset log_start_offset;
+  model::Offset end_offset;  ///< behind the last good batch
+  /// The first bad place, if any. A torn or zero tail above the recovery point is what a crash
+  /// leaves and the next start cuts: torn_tail is true then, and good stays true.
+  struct Damage {
+    std::string file;
+    std::uint64_t position = 0;
+    InspectedBatch::State state = InspectedBatch::State::good;
+    std::uint64_t want = 0, got = 0;
+    model::Offset last_good_offset;  ///< -1: none
+    bool torn_tail = false;
+  };
+  std::optional<Damage> damage;
+};
+/// Checks every batch: checksums, contiguous offsets across segments, epochs.
+Result<VerifyReport> verify_partition(base::FileSystem& files, const PartitionDirectory& partition);
+
+}  // namespace mq::storage

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/runtime.h"
+#include "model/ids.h"
+#include "model/topic_settings.h"
+#include "storage/storage_error.h"
+
+namespace mq::storage {
+
+/// What one append was given. Offsets are [base_offset, end_offset).
+struct AppendInfo {
+  model::Offset base_offset;
+  model::Offset end_offset;  ///< exclusive
+  model::LeaderEpoch leader_epoch;
+  std::int64_t append_time_ms = -1;
+};
+
+/// Whole batches that follow each other without a gap, as pieces that hold one batch or more each.
+/// The first one may begin below the offset asked for (it contains it).
+struct ReadResult {
+  std::vector<base::SharedBytes> batches;
+  std::size_t bytes = 0;
+  model::Offset end_offset;  ///< where to go on; the offset asked for when nothing was read
+};
+
+/// The first offset that was appended in a leader epoch.
+struct EpochStart {
+  model::LeaderEpoch leader_epoch;
+  model::Offset start_offset;
+  friend bool operator==(const EpochStart&, const EpochStart&) = default;
+};
+
+/// The log of one partition on one disk: a directory of segments of which only the last is written.
+///
+/// Owned by its Disk, which makes, recovers and deletes it. Lives on one Runtime, the partition's
+/// worker: every member is called there. append() and read() never suspend; the bytes of an append
+/// are in the page cache when it returns and durable when durable_offset() has passed them.
+class PartitionLog {
+ public:
+  virtual ~PartitionLog() = default;
+
+  [[nodiscard]] virtual const model::PartitionId& id() const = 0;
+  [[nodiscard]] virtual const std::string& topic_name() const = 0;
+
+  /// Validates one produced batch (both checksums, sizes, the topic's batch limit), stamps offset,
+  /// epoch and append time into it in place and writes it at the log end. `batch` lies inside
+  /// `owner`, which the tail cache may keep, so its bytes stay as they are afterwards; an empty
+  /// owner is allowed (the cache copies then).
+  /// Errors: corrupt_batch, unsupported_format, batch_too_large, storage_full, io_failed: nothing
+  /// was appended, the log is as before. disk_failed, partition_corrupt, closed: see failure().
+  virtual Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch) = 0;
+
+  [[nodiscard]] virtual model::Offset log_start_offset() const = 0;
+  [[nodiscard]] virtual model::Offset log_end_offset() const = 0;
+  /// End of the longest prefix whose every byte is durable.
+  [[nodiscard]] virtual model::Offset durable_offset() const = 0;
+  /// durable_offset() under durability `disk`, log_end_offset() under `memory`. Never falls.
+  [[nodiscard]] virtual model::Offset confirmed_end() const = 0;
+
+  /// The epoch that appends are stamped with; before start_epoch() that of the last batch, or -1.
+  [[nodiscard]] virtual model::LeaderEpoch leader_epoch() const = 0;
+  /// Begins a new leadership. Needed before the first append of a run. stale_leader_epoch unless it
+  /// is above the log's last one.
+  virtual Result<void> start_epoch(model::LeaderEpoch epoch) = 0;
+  /// Oldest first; rebuilt from the log when lost.
+  [[nodiscard]] virtual const std::vector<EpochStart>& epoch_starts() const = 0;
+
+  /// Batches of [from, limit) up to bytes_max bytes, from memory and the page cache only. The batch
+  /// that contains `from` always comes, whatever its size; no batch that ends above `limit` does.
+  /// Errors: not_cached, offset_out_of_range (from outside [log start, log end]),
+  /// partition_corrupt, unsupported_format (the batch at `from` is one of a newer mq), disk_failed,
+  /// closed.
+  virtual Result<ReadResult> read(model::Offset from, model::Offset limit,
+                                  std::size_t bytes_max) = 0;
+  /// The same through the disk's threads; body checksums are verified on the way.
+  virtual asio::awaitable<Result<ReadResult>> read_from_disk(model::Offset from,
+                                                             model::Offset limit,
+                                                             std::size_t bytes_max) = 0;
+
+  /// `changed` is called on the worker whenever confirmed_end(), log_start_offset() or failure()
+  /// moved by itself, that is, not from inside append(), whose caller sees the new state. Replaces
+  /// the function set before.
+  virtual void on_changed(std::function<void()> changed) = 0;
+  /// Why nothing is served: partition_corrupt, unsupported_format, disk_failed or closed; no error
+  /// while all is well.
+  [[nodiscard]] virtual Error failure() const = 0;
+
+  virtual void set_settings(const model::TopicSettings& settings) = 0;
+  [[nodiscard]] virtual const model::TopicSettings& settings() const = 0;
+  [[nodiscard]] virtual std::uint64_t bytes_on_disk() const = 0;
+  [[nodiscard]] virtual std::uint32_t segments() const = 0;
+};
+
+}  // namespace mq::storage
