@@ -54,6 +54,8 @@ struct FrameHead {
   friend bool operator==(const FrameHead&, const FrameHead&) = default;
 };
 
+/// The fields as they are, unchecked: for the answer to a head that decode_frame_head() refuses.
+FrameHead load_frame_head(base::Bytes bytes) noexcept;
 /// Reads and checks the head alone, before any memory is taken for the rest. `bytes` has at least
 /// 20 bytes.
 base::Result<FrameHead> decode_frame_head(base::Bytes bytes, std::uint32_t frame_bytes_max);

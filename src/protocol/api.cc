@@ -1,0 +1,31 @@
+#include "protocol/api.h"
+
+namespace mq::protocol {
+
+std::string_view api_name(std::uint16_t key) noexcept {
+  switch (static_cast<ApiKey>(key)) {
+    case ApiKey::hello:
+      return "Hello";
+    case ApiKey::metadata:
+      return "Metadata";
+    case ApiKey::produce:
+      return "Produce";
+    case ApiKey::fetch:
+      return "Fetch";
+    case ApiKey::list_offsets:
+      return "ListOffsets";
+    case ApiKey::create_topics:
+      return "CreateTopics";
+    case ApiKey::delete_topics:
+      return "DeleteTopics";
+    case ApiKey::list_topics:
+      return "ListTopics";
+    case ApiKey::describe_topics:
+      return "DescribeTopics";
+    case ApiKey::describe_broker:
+      return "DescribeBroker";
+  }
+  return {};
+}
+
+}  // namespace mq::protocol

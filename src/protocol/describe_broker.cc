@@ -1,0 +1,118 @@
+#include "protocol/describe_broker.h"
+
+#include "protocol/codec.h"
+#include "protocol/proto/describe_broker.pb.h"
+
+namespace mq::protocol {
+namespace {
+
+bool read_request(const wire::DescribeBrokerRequest& from, DescribeBrokerRequest& to) {
+  return codec::read_envelope(from, to.envelope);
+}
+
+void write_request(const DescribeBrokerRequest& from, wire::DescribeBrokerRequest& to) {
+  codec::write_envelope(from.envelope, to);
+}
+
+bool read_disk(const wire::DiskDescription& from, DiskDescription& to) {
+  to.bytes_used = from.bytes_used();
+  to.bytes_free = from.bytes_free();
+  to.bytes_total = from.bytes_total();
+  return codec::read_text(from.path(), to.path, codec::kTextBytesMax) &&
+         codec::read_text(from.state(), to.state, codec::kNameBytesMax) &&
+         codec::read_integer(from.partitions(), to.partitions);
+}
+
+void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
+  to.set_path(codec::sendable_text(from.path, codec::kTextBytesMax));
+  to.set_state(codec::sendable_text(from.state, codec::kNameBytesMax));
+  to.set_bytes_used(from.bytes_used);
+  to.set_bytes_free(from.bytes_free);
+  to.set_bytes_total(from.bytes_total);
+  to.set_partitions(from.partitions);
+}
+
+bool read_counters(const google::protobuf::RepeatedPtrField<wire::Counter>& from,
+                   std::map<std::string, std::int64_t>& to) {
+  for (const auto& counter : from) {
+    std::string name;
+    if (!codec::read_text(counter.name(), name, codec::kNameBytesMax)) return false;
+    to[std::move(name)] = counter.value();
+  }
+  return true;
+}
+
+void write_counters(const std::map<std::string, std::int64_t>& from,
+                    google::protobuf::RepeatedPtrField<wire::Counter>& to) {
+  for (const auto& [name, value] : from) {
+    auto& counter = *to.Add();
+    counter.set_name(codec::sendable_text(name, codec::kNameBytesMax));
+    counter.set_value(value);
+  }
+}
+
+bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {
+  to.resident_bytes = from.resident_bytes();
+  return codec::read_integer(from.uptime_ms(), to.uptime_ms) &&
+         codec::read_integer(from.process_id(), to.process_id) &&
+         codec::read_integer(from.cpu_user_ms(), to.cpu_user_ms) &&
+         codec::read_integer(from.cpu_system_ms(), to.cpu_system_ms) &&
+         codec::read_integer(from.workers(), to.workers) &&
+         codec::read_integer(from.connections(), to.connections) &&
+         codec::read_integer(from.topics(), to.topics) &&
+         codec::read_integer(from.partitions(), to.partitions) &&
+         codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving);
+}
+
+void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
+  to.set_uptime_ms(static_cast<std::uint64_t>(from.uptime_ms));
+  to.set_process_id(static_cast<std::uint64_t>(from.process_id));
+  to.set_resident_bytes(from.resident_bytes);
+  to.set_cpu_user_ms(static_cast<std::uint64_t>(from.cpu_user_ms));
+  to.set_cpu_system_ms(static_cast<std::uint64_t>(from.cpu_system_ms));
+  to.set_workers(from.workers);
+  to.set_connections(from.connections);
+  to.set_topics(from.topics);
+  to.set_partitions(from.partitions);
+  to.set_partitions_not_serving(from.partitions_not_serving);
+}
+
+bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {
+  return codec::read_envelope(from, to.envelope) &&
+         codec::read_integer(from.broker_id(), to.broker_id) &&
+         codec::read_text(from.version(), to.version, codec::kNameBytesMax) &&
+         codec::read_optional_uuid(from.cluster_id(), to.cluster_id) &&
+         codec::read_text(from.metadata_kind(), to.metadata_kind, codec::kNameBytesMax) &&
+         read_numbers(from, to) && codec::read_all(from.disks(), to.disks, read_disk) &&
+         read_counters(from.counters(), to.counters) &&
+         codec::read_names(from.warnings(), to.warnings, codec::kTextBytesMax);
+}
+
+void write_response(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
+  codec::write_envelope(from.envelope, to);
+  to.set_broker_id(from.broker_id);
+  to.set_version(codec::sendable_text(from.version, codec::kNameBytesMax));
+  to.set_cluster_id(codec::optional_uuid(from.cluster_id));
+  to.set_metadata_kind(codec::sendable_text(from.metadata_kind, codec::kNameBytesMax));
+  write_numbers(from, to);
+  codec::write_all(from.disks, *to.mutable_disks(), write_disk);
+  write_counters(from.counters, *to.mutable_counters());
+  codec::write_names(from.warnings, *to.mutable_warnings(), codec::kTextBytesMax);
+}
+
+}  // namespace
+
+std::string encode(const DescribeBrokerRequest& request) {
+  return codec::encode(request, write_request);
+}
+std::string encode(const DescribeBrokerResponse& response) {
+  return codec::encode(response, write_response);
+}
+base::Result<DescribeBrokerRequest> decode_describe_broker_request(base::Bytes header) {
+  return codec::decode(header, read_request);
+}
+base::Result<DescribeBrokerResponse> decode_describe_broker_response(base::Bytes header) {
+  return codec::decode(header, read_response);
+}
+
+}  // namespace mq::protocol
