@@ -3,7 +3,7 @@ twice, without a warning. Such a value gets a name first and is moved in."""
 import re
 from source import Problems, bare, files, line_of, read
 
-CO_AWAIT = re.compile(r'\bco_await\b')
+CO_AWAIT = re.compile(r'(?<!operator )\bco_await\b')
 PAIRS = {')': '(', ']': '[', '}': '{'}
 BLOCK_BEFORE = re.compile(r'(\)|\b(?:else|do|try|mutable|noexcept|const|override|final)|[;{}\]:])\s*$')
 TRAILING_RETURN = re.compile(r'->\s*[\w:<>,\s*&()]+$')

@@ -132,6 +132,7 @@ class Coroutines(Case):
         self.bad('auto t = [x]() -> asio::awaitable<void> { co_await x->go(); }();', 'called at once')
 
     def test_good_forms(self):
+        self.good('', head='auto operator co_await() && {\n  struct A {\n    int x;\n  };\n  return A{1};\n')
         self.good('Message message{a, 1};\nauto reply = co_await send(std::move(message));')
         self.good('if (auto r = co_await send(x); !r) {\n  Agg a{1};\n  use(a);\n}')
         self.good('while (!co_await done()) {\n  step({1});\n}')
