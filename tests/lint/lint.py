@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import check_coroutines  # noqa: E402
+import check_docs  # noqa: E402
 import check_errors  # noqa: E402
 import check_format  # noqa: E402
 import check_includes  # noqa: E402
@@ -17,6 +18,7 @@ CHECKS = {
     'coroutines': check_coroutines.check,
     'invariants': check_invariants.check,
     'errors': check_errors.check,
+    'docs': check_docs.check,
     'format': check_format.check,
     'shell': check_format.check_shell,
 }

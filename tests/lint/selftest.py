@@ -168,6 +168,13 @@ class Errors(Case):
         self.refused('errors', {'include/mq/errors.def': '// nothing\n'}, 'no entry')
 
 
+class Docs(Case):
+    def test_links_and_named_files(self):
+        self.accepted('docs', {'README.md': 'see [it](src/README.md#a) and [out](https://example.org)', 'src/README.md': 'net/a.cc', 'src/net/a.cc': ''})
+        self.refused('docs', {'README.md': '\n[it](gone.md)'}, 'README.md:2: link to gone.md')
+        self.refused('docs', {'src/README.md': 'net/gone.cc'}, 'names net/gone.cc')
+
+
 class Form(Case):
     def test_format(self):
         style = 'BasedOnStyle: Google\n'
