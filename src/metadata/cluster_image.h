@@ -48,7 +48,8 @@ using TopicPtr = std::shared_ptr<const TopicInfo>;
 /// topics that did not change.
 class ClusterImage {
  public:
-  ClusterImage(base::Uuid cluster_id, model::BrokerId controller, std::vector<BrokerInfo> brokers);
+  ClusterImage(base::Uuid cluster_id, model::BrokerId controller, std::vector<BrokerInfo> brokers,
+               std::vector<TopicPtr> topics, std::uint64_t version);
 
   /// Rises with every change, over restarts too: the controller's epoch in the upper half, the
   /// change within it below.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/runtime.h"
@@ -14,8 +15,8 @@ namespace mq::metadata {
 enum class StoreFault {
   none,
   unavailable,   ///< refused, not applied
-  lost_request,  ///< outcome_unknown, not applied
-  lost_answer,   ///< outcome_unknown, applied
+  lost_request,  ///< outcome_unknown, not applied (a read: unavailable)
+  lost_answer,   ///< outcome_unknown, applied (a read: unavailable)
 };
 
 /// The contents of an in-memory store. It outlives the stores (broker processes) that are opened on
@@ -23,20 +24,28 @@ enum class StoreFault {
 /// not be there.
 struct MemoryStoreState {
   std::map<std::string, Node> nodes;  ///< by path, without "/"
+  std::set<std::uint64_t> sessions;   ///< alive
   std::uint64_t next_session = 1;
-  std::uint64_t writes_applied = 0;
   /// Asked before every multi (write = true) and every read. Empty: none.
   std::function<StoreFault(bool write)> fault;
   /// Called after each applied write, before its answer: the place to crash a broker in a test.
   std::function<void()> on_applied;
 };
 
-/// A store of tests and of the simulator. Each call takes up to `latency_max` of the runtime's time
-/// before it takes effect and as long again before it returns.
+struct MemoryStoreOptions {
+  /// Each call takes up to this before it takes effect and as long again before it returns.
+  base::Duration latency_max{0};
+  /// As behind a standalone broker: opening ends the sessions of earlier processes.
+  bool single_process = true;
+};
+
+/// A store of tests and of the simulator, with the meaning of the real ones and nothing on a disk.
 std::unique_ptr<MetadataStore> open_memory_store(std::shared_ptr<MemoryStoreState> state,
                                                  base::Runtime& runtime,
-                                                 base::Duration latency_max = {});
-/// What the death of a process does to the store, some time later: its ephemeral nodes go.
+                                                 MemoryStoreOptions options = {});
+
+/// What the death of a process does to the store, some time later: its session is lost and its
+/// ephemeral nodes go.
 void expire_session(MemoryStoreState& state, std::uint64_t session);
 
 }  // namespace mq::metadata

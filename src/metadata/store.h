@@ -64,6 +64,9 @@ using Operation = std::variant<Create, SetValue, Remove, Check>;
 
 /// What became of one operation of a multi. When one failed, all others say not_applied.
 struct OperationResult {
+  OperationResult() = default;
+  OperationResult(Error refusal, std::int32_t node_version)
+      : error(refusal), version(node_version) {}
   Error error;                ///< empty: done
   std::int32_t version = -1;  ///< of the node after a create or set
 };

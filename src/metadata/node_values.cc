@@ -1,0 +1,182 @@
+#include "metadata/node_values.h"
+
+#include <limits>
+
+#include "metadata/proto/nodes.pb.h"
+
+namespace mq::metadata {
+namespace {
+
+template <class Message>
+Result<Message> parse(std::string_view bytes) {
+  Message message;
+  if (bytes.size() > std::numeric_limits<int>::max() ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return make_error_code(MetadataErrc::damaged);
+  return message;
+}
+
+void put_writer(proto::WriterTag* to, const WriterTag& writer) {
+  to->set_incarnation(writer.incarnation.raw());
+  to->set_sequence(writer.sequence);
+}
+
+Result<base::Uuid> uuid_of(const std::string& raw) {
+  const auto id = base::Uuid::from_bytes(base::as_bytes(raw));
+  if (!id) return make_error_code(MetadataErrc::damaged);
+  return *id;
+}
+
+template <class Message>
+Result<WriterTag> writer_of(const Message& message) {
+  MQ_TRY(const auto incarnation, uuid_of(message.writer().incarnation()));
+  return WriterTag{incarnation, message.writer().sequence()};
+}
+
+bool fits_int32(std::uint32_t value) noexcept {
+  return value <= static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
+}
+
+Result<std::vector<TopicPartition>> partitions_of(const proto::TopicNode& node) {
+  std::vector<TopicPartition> partitions;
+  for (const auto& one : node.partitions()) {
+    const bool rises =
+        partitions.empty() || one.number() > static_cast<std::uint32_t>(partitions.back().number);
+    if (!rises || one.number() >= node.next_partition() || one.replicas().empty())
+      return make_error_code(MetadataErrc::damaged);
+    auto& partition = partitions.emplace_back();
+    partition.number = static_cast<std::int32_t>(one.number());
+    for (const auto replica : one.replicas()) partition.replicas.emplace_back(replica);
+  }
+  return partitions;
+}
+
+}  // namespace
+
+std::string encode(const ClusterValue& value) {
+  proto::ClusterNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_id(value.id.raw());
+  node.set_layout_version(value.layout_version);
+  node.set_feature_level(value.feature_level);
+  return node.SerializeAsString();
+}
+
+Result<ClusterValue> decode_cluster(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::ClusterNode>(bytes));
+  ClusterValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  MQ_TRY(value.id, uuid_of(node.id()));
+  value.layout_version = node.layout_version();
+  value.feature_level = node.feature_level();
+  return value;
+}
+
+std::string encode(const BrokerEpochValue& value) {
+  proto::BrokerEpochNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_incarnation(value.incarnation.raw());
+  for (const auto& disk : value.disks) node.add_disks(disk.raw());
+  return node.SerializeAsString();
+}
+
+Result<BrokerEpochValue> decode_broker_epoch(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::BrokerEpochNode>(bytes));
+  BrokerEpochValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  MQ_TRY(value.incarnation, uuid_of(node.incarnation()));
+  for (const auto& raw : node.disks()) {
+    MQ_TRY(const auto disk, uuid_of(raw));
+    value.disks.push_back(disk);
+  }
+  return value;
+}
+
+std::string encode(const BrokerLiveValue& value) {
+  proto::BrokerLiveNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_incarnation(value.incarnation.raw());
+  node.set_host(value.advertised.host);
+  node.set_port(value.advertised.port);
+  return node.SerializeAsString();
+}
+
+Result<BrokerLiveValue> decode_broker_live(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::BrokerLiveNode>(bytes));
+  BrokerLiveValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  MQ_TRY(value.incarnation, uuid_of(node.incarnation()));
+  if (node.port() > 65535) return make_error_code(MetadataErrc::damaged);
+  value.advertised = base::Endpoint{node.host(), static_cast<std::uint16_t>(node.port())};
+  return value;
+}
+
+std::string encode(const TopicValue& value) {
+  proto::TopicNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_id(value.id.raw());
+  node.set_name(value.name);
+  for (const auto& [name, text] : value.overrides) {
+    auto* setting = node.add_overrides();
+    setting->set_name(name);
+    setting->set_value(text);
+  }
+  for (const auto& partition : value.partitions) {
+    auto* one = node.add_partitions();
+    one->set_number(static_cast<std::uint32_t>(partition.number));
+    for (const auto replica : partition.replicas) one->add_replicas(replica.value());
+  }
+  node.set_next_partition(static_cast<std::uint32_t>(value.next_partition));
+  node.set_partition_count_epoch(value.partition_count_epoch);
+  return node.SerializeAsString();
+}
+
+Result<TopicValue> decode_topic(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::TopicNode>(bytes));
+  TopicValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  MQ_TRY(value.id, uuid_of(node.id()));
+  if (!fits_int32(node.next_partition())) return make_error_code(MetadataErrc::damaged);
+  MQ_TRY(value.partitions, partitions_of(node));
+  value.name = node.name();
+  for (const auto& setting : node.overrides())
+    value.overrides.emplace(setting.name(), setting.value());
+  value.next_partition = static_cast<std::int32_t>(node.next_partition());
+  value.partition_count_epoch = node.partition_count_epoch();
+  return value;
+}
+
+std::string encode(const PartitionStateValue& value) {
+  proto::PartitionStateNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_leader(value.leader.value());
+  node.set_leader_epoch(value.leader_epoch.value());
+  for (const auto& member : value.isr) {
+    auto* one = node.add_isr();
+    one->set_broker(member.broker.value());
+    one->set_broker_epoch(member.epoch.value());
+  }
+  node.set_min_isr(value.min_isr);
+  return node.SerializeAsString();
+}
+
+Result<PartitionStateValue> decode_partition_state(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::PartitionStateNode>(bytes));
+  PartitionStateValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  if (node.leader_epoch() < 0) return make_error_code(MetadataErrc::damaged);
+  value.leader = model::BrokerId(node.leader());
+  value.leader_epoch = model::LeaderEpoch(node.leader_epoch());
+  for (const auto& member : node.isr())
+    value.isr.push_back(
+        {model::BrokerId(member.broker()), model::BrokerEpoch(member.broker_epoch())});
+  value.min_isr = node.min_isr();
+  return value;
+}
+
+Result<WriterTag> decode_writer(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::AnyNode>(bytes));
+  return writer_of(node);
+}
+
+}  // namespace mq::metadata

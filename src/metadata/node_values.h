@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/network.h"
+#include "base/uuid.h"
+#include "metadata/error.h"
+#include "model/ids.h"
+
+namespace mq::metadata {
+
+/// Who wrote a value, and in which of its writes: what tells after an unknown outcome whether a
+/// write took effect. Every value carries it.
+struct WriterTag {
+  base::Uuid incarnation;
+  std::uint64_t sequence = 0;
+  friend bool operator==(const WriterTag&, const WriterTag&) = default;
+};
+
+struct ClusterValue {
+  WriterTag writer;
+  base::Uuid id;
+  std::uint32_t layout_version = 0;
+  std::uint32_t feature_level = 0;
+};
+struct BrokerEpochValue {
+  WriterTag writer;
+  base::Uuid incarnation;
+  std::vector<base::Uuid> disks;
+};
+struct BrokerLiveValue {
+  WriterTag writer;
+  base::Uuid incarnation;
+  base::Endpoint advertised;
+};
+struct TopicPartition {
+  std::int32_t number = -1;
+  std::vector<model::BrokerId> replicas;
+};
+struct TopicValue {
+  WriterTag writer;
+  base::Uuid id;
+  std::string name;
+  std::map<std::string, std::string> overrides;
+  std::vector<TopicPartition> partitions;  ///< ascending by number
+  std::int32_t next_partition = 0;         ///< numbers below it are used up
+  std::uint32_t partition_count_epoch = 0;
+};
+struct IsrMember {
+  model::BrokerId broker;
+  model::BrokerEpoch epoch;
+};
+struct PartitionStateValue {
+  WriterTag writer;
+  model::BrokerId leader;
+  model::LeaderEpoch leader_epoch;
+  std::vector<IsrMember> isr;
+  std::uint32_t min_isr = 1;
+};
+
+/// The values as the store keeps them: Protobuf, see proto/nodes.proto.
+std::string encode(const ClusterValue& value);
+std::string encode(const BrokerEpochValue& value);
+std::string encode(const BrokerLiveValue& value);
+std::string encode(const TopicValue& value);
+std::string encode(const PartitionStateValue& value);
+
+/// Reads what encode() wrote; `damaged` for anything else.
+Result<ClusterValue> decode_cluster(std::string_view bytes);
+Result<BrokerEpochValue> decode_broker_epoch(std::string_view bytes);
+Result<BrokerLiveValue> decode_broker_live(std::string_view bytes);
+Result<TopicValue> decode_topic(std::string_view bytes);
+Result<PartitionStateValue> decode_partition_state(std::string_view bytes);
+/// The tag of any of them.
+Result<WriterTag> decode_writer(std::string_view bytes);
+
+}  // namespace mq::metadata
