@@ -104,7 +104,7 @@ inline bool RecordBatchBuilder::append(const RecordInput& record) {
                            detail::field_bytes(record.tag) +
                            (record.headers.empty() ? 1 : detail::headers_bytes(record.headers));
   const std::size_t bytes = uvarint_bytes(body) + body;
-  if (bytes > capacity_ - position_) [[unlikely]] {
+  if (position_ + bytes > capacity_) [[unlikely]] {
     if (!would_fit(bytes)) return false;
     reserve(bytes);
   }
