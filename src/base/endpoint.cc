@@ -9,8 +9,10 @@ namespace {
 EndpointParse failed(std::string why) { return {std::nullopt, std::move(why)}; }
 
 bool is_ipv6_text(std::string_view host) noexcept {
-  return host.find_first_not_of("0123456789abcdefABCDEF:.%") == std::string_view::npos &&
-         host.find(':') != std::string_view::npos;
+  const auto address = host.substr(0, host.find('%'));  // what follows names an interface
+  return address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos &&
+         address.find(':') != std::string_view::npos &&
+         host.find_first_of("[] \t") == std::string_view::npos;
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {
