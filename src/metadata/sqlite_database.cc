@@ -153,8 +153,9 @@ Result<void> SqliteDatabase::prepare() {
   sqlite3_wal_hook(database_, note_log_pages, &log_pages_);  // instead of the automatic copy
   SqliteStatement shape(database_, "PRAGMA quick_check(1)");
   if (!shape.valid() || shape.step() != SQLITE_ROW || shape.column_bytes(0) != "ok") {
-    base::log_error("metadata", "{} is damaged: {}", path_,
-                    shape.valid() ? shape.column_bytes(0) : sqlite3_errmsg(database_));
+    base::log_error(
+        "metadata", "{} is damaged: {}", path_,
+        base::printable(shape.valid() ? shape.column_bytes(0) : sqlite3_errmsg(database_), 200));
     online_ = false;
     return make_error_code(MetadataErrc::damaged);
   }
@@ -256,7 +257,8 @@ Error SqliteDatabase::failed(int code, const char* what) {
   if (online_.exchange(false))
     base::log_error("metadata", "{} is offline: {}: {} ({})", path_, what,
                     sqlite3_errmsg(database_), code);
-  return MetadataErrc::unavailable;
+  const bool corrupt = (code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB;
+  return corrupt ? MetadataErrc::damaged : MetadataErrc::unavailable;
 }
 
 }  // namespace mq::metadata
