@@ -1,0 +1,231 @@
+#include "broker/broker.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "broker/hop.h"
+#include "broker/worker.h"
+#include "controller/error.h"
+#include "metadata/cluster_identity.h"
+
+namespace mq::broker {
+namespace {
+
+using base::Error;
+using base::Result;
+using protocol::WireError;
+
+WireError directory_error(Error error) {
+  if (error == make_error_code(storage::StorageErrc::locked)) return WireError::directory_locked;
+  if (error == make_error_code(storage::StorageErrc::wrong_directory) ||
+      error == make_error_code(storage::StorageErrc::unknown_format_version)) {
+    return WireError::wrong_directory;
+  }
+  return WireError::file_unreadable;
+}
+
+}  // namespace
+
+Broker::Broker(BrokerParts parts)
+    : parts_(std::move(parts)),
+      core_(*parts_.counters, *parts_.files),
+      home_(*parts_.workers.front()),
+      partitions_(core_),
+      tasks_(home_) {
+  MQ_CHECK(parts_.config.disks.size() == 1, "{} disks", parts_.config.disks.size());
+  core_.limits = parts_.limits;
+  core_.id = parts_.config.id;
+  core_.metadata_kind = parts_.config.metadata;
+  core_.topic_defaults = parts_.config.topic_defaults;
+  core_.warnings = parts_.warnings;
+  core_.home = &home_;
+  for (std::size_t i = 0; i < parts_.workers.size(); ++i)
+    core_.workers.push_back(std::make_unique<Worker>(core_, i, *parts_.workers[i]));
+}
+
+Broker::~Broker() = default;
+
+asio::awaitable<Result<void>> Broker::start() {
+  core_.started_at = home_.now();
+  incarnation_ = new_uuid();
+  MQ_CO_TRY_VOID(co_await open_disk());
+  MQ_CO_TRY_VOID(co_await start_controller());
+  MQ_CO_TRY_VOID(co_await recover());
+  disk_->start();
+  tasks_.spawn("listener", listener_->run());
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> Broker::open_disk() {
+  status("opening the data directory");
+  const std::string path = parts_.config.disks.front();
+  storage::Refusal refusal;
+  auto directory = storage::open_data_directory(*parts_.files, path, parts_.config.id, refusal);
+  if (!directory)
+    co_return refuse(directory.error(), directory_error(directory.error()), refusal.text);
+  // The port is tried before anything is written.
+  MQ_CO_TRY_VOID(listen());
+
+  auto store = co_await parts_.open_metadata(path);
+  if (!store) {
+    co_return refuse(store.error(), WireError::metadata_unavailable,
+                     fmt::format("the metadata store in {} cannot be opened: {}", path,
+                                 store.error().message()));
+  }
+  metadata_ = *std::move(store);
+  std::optional<base::Uuid> new_cluster;
+  if (!directory->identity) new_cluster = new_uuid();
+  const auto cluster = co_await metadata::load_cluster_identity(*metadata_, new_cluster);
+  if (!cluster) {
+    co_return refuse(cluster.error(), WireError::metadata_unavailable,
+                     fmt::format("the metadata store in {} does not name its cluster ({}), but the "
+                                 "directory belongs to one",
+                                 path, cluster.error().message()));
+  }
+  core_.cluster_id = cluster->id;
+
+  storage::DiskConfig config;
+  config.cluster = cluster->id;
+  config.broker = parts_.config.id;
+  config.incarnation = incarnation_;
+  config.boot_id = parts_.boot_id;
+  auto disk = storage::Disk::open(*std::move(directory), std::move(config), *parts_.files,
+                                  *parts_.disk_executor, home_, *parts_.counters, refusal);
+  if (!disk) co_return refuse(disk.error(), directory_error(disk.error()), refusal.text);
+  disk_ = *std::move(disk);
+  core_.disk = disk_.get();
+  co_return Result<void>{};
+}
+
+Result<void> Broker::listen() {
+  const auto& bind = parts_.config.listener.bind;
+  auto acceptor = parts_.network->listen(bind);
+  if (!acceptor) {
+    const bool used = acceptor.error() == make_error_code(base::BaseErrc::address_in_use);
+    const std::string why = used ? "another process listens there" : acceptor.error().message();
+    return refuse(acceptor.error(), used ? WireError::port_in_use : WireError::config_invalid,
+                  fmt::format("cannot listen on {}: {}", bind.text(), why));
+  }
+  listener_ = std::make_unique<Listener>(core_, *std::move(acceptor), parts_.move_stream);
+  core_.advertised = parts_.config.listener.advertised;
+  if (core_.advertised.port == 0) core_.advertised.port = listener_->local().port;
+  return {};
+}
+
+asio::awaitable<Result<void>> Broker::start_controller() {
+  status("registering the broker");
+  controller::ControllerConfig config;
+  config.broker = parts_.config.id;
+  config.cluster_id = core_.cluster_id;
+  config.incarnation = incarnation_;
+  config.disks = {disk_->identity().disk};
+  config.advertised = core_.advertised;
+  config.topic_defaults = parts_.config.topic_defaults;
+  config.default_partitions = parts_.config.default_partitions;
+  controller_ =
+      std::make_unique<controller::Controller>(std::move(config), *metadata_, partitions_, home_);
+  core_.controller = controller_.get();
+  const auto started = co_await controller_->start();
+  if (!started) {
+    co_return refuse(started.error(), WireError::metadata_unavailable,
+                     fmt::format("the broker cannot be registered: {}", started.error().message()));
+  }
+  controller_->on_image([this](const metadata::ImagePtr& image) { core_.adopt(image); });
+  core_.adopt(controller_->image());
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> Broker::recover() {
+  auto known = partitions_.known(*controller_->image());
+  auto progress = [this](const storage::RecoveryProgress& at) {
+    status(fmt::format("recovering {}/{} partitions, {} read", at.partitions_done, at.partitions,
+                       at.bytes_scanned));
+  };
+  auto recovered = co_await disk_->recover(std::move(known), controller_->topics_being_deleted(),
+                                           std::move(progress));
+  if (!recovered) {
+    co_return refuse(
+        recovered.error(), WireError::storage_failed,
+        fmt::format("the disk {} cannot be used: {}", disk_->path(), recovered.error().message()));
+  }
+  recovery_ = *std::move(recovered);
+
+  auto ahead = co_await partitions_.logs_ahead(controller_->image());
+  if (!ahead.empty()) {
+    base::log_warning("broker",
+                      "{} logs have seen later leader epochs than the metadata store knows (was it "
+                      "restored from a copy?); its epochs are raised above them",
+                      ahead.size());
+    const auto raised = co_await controller_->raise_leader_epochs(std::move(ahead));
+    if (!raised) {
+      co_return refuse(raised.error(), WireError::metadata_unavailable,
+                       fmt::format("leader epochs cannot be raised: {}", raised.error().message()));
+    }
+  }
+  co_await partitions_.serve_all(controller_->image());
+  const auto finished = co_await controller_->finish_half_done();
+  if (!finished) {
+    base::log_warning("broker", "changes left half done by the last run are not finished yet: {}",
+                      finished.error().message());
+  }
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> Broker::stop() {
+  core_.stopping = true;
+  status("stopping");
+  const auto now = home_.now();
+  // What is under way gets the drain time; the rest only ends what was told to end.
+  const auto bound = now + 2 * core_.limits.drain_timeout;
+  const bool serving_stopped = co_await ends_by(home_, bound, stop_serving());
+  if (!serving_stopped) co_return make_error_code(base::BaseErrc::timed_out);
+  if (disk_) {
+    status("flushing");
+    const auto disk_bound = home_.now() + core_.limits.disk_stop_timeout;
+    const bool disk_stopped = co_await ends_by(home_, disk_bound, stop_disk());
+    if (!disk_stopped) co_return make_error_code(base::BaseErrc::timed_out);
+  }
+  if (metadata_) {
+    const auto close_bound = home_.now() + core_.limits.drain_timeout;
+    const bool closed = co_await ends_by(home_, close_bound, close_metadata());
+    if (!closed) co_return make_error_code(base::BaseErrc::timed_out);
+  }
+  co_return Result<void>{};
+}
+
+asio::awaitable<void> Broker::stop_serving() {
+  const auto deadline = home_.now() + core_.limits.drain_timeout;
+  if (listener_) listener_->close();
+  co_await tasks_.wait();
+  if (controller_) co_await controller_->stop();
+  for (const auto& worker : core_.workers)
+    co_await run_on(worker->runtime(), worker->stop(deadline));
+  co_await partitions_.drop_all();
+}
+
+asio::awaitable<void> Broker::stop_disk() {
+  const auto stopped = co_await disk_->stop();
+  if (!stopped) {
+    base::log_error("broker", "{}: no clean stop ({}); the next start looks at the logs",
+                    disk_->path(), stopped.error().message());
+  }
+}
+
+asio::awaitable<void> Broker::close_metadata() { co_await metadata_->close(); }
+
+base::Endpoint Broker::bound() const { return listener_ ? listener_->local() : base::Endpoint{}; }
+
+Error Broker::refuse(Error error, WireError number, std::string text) {
+  refusal_ = core_.status(number, std::move(text));
+  return error;
+}
+
+void Broker::status(const std::string& text) const {
+  if (parts_.on_status) parts_.on_status(text);
+}
+
+base::Uuid Broker::new_uuid() {
+  const auto high = home_.random();
+  return base::Uuid::from_random(high, home_.random());
+}
+
+}  // namespace mq::broker

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/core.h"
+#include "broker/listener.h"
+#include "broker/local_partitions.h"
+#include "config/broker_config.h"
+#include "metadata/store.h"
+
+namespace mq::broker {
+
+/// What a broker is made of. The daemon gives real parts, the simulator its own; all of them
+/// outlive the broker.
+struct BrokerParts {
+  config::BrokerConfig config;
+  Limits limits;
+  std::vector<base::Runtime*> workers;  ///< one per worker; the first one is home
+  base::Network* network = nullptr;     ///< of the home runtime
+  MoveStream move_stream;               ///< needed with more than one worker
+  base::FileSystem* files = nullptr;
+  base::DiskExecutor* disk_executor = nullptr;
+  base::Counters* counters = nullptr;
+  /// Opens the metadata store; `directory` is the first data directory, locked by then.
+  std::function<asio::awaitable<base::Result<std::unique_ptr<metadata::MetadataStore>>>(
+      std::string directory)>
+      open_metadata;
+  std::string boot_id;                ///< of the machine's boot; empty: unknown
+  std::vector<std::string> warnings;  ///< for `mqctl status`
+  /// Told what a start or stop is doing; may be empty.
+  std::function<void(const std::string&)> on_status;
+};
+
+/// One broker: workers, listener, controller, metadata store and disk, wired together.
+///
+/// start() and stop() run on the home runtime, once each. A start that was refused says why in
+/// refusal() and still wants its stop(). stop() ends in bounded time; when it returns timed_out a
+/// disk or the metadata store hangs, and the process has to end without destroying the broker.
+class Broker {
+ public:
+  explicit Broker(BrokerParts parts);
+  ~Broker();
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+
+  /// Lock and identity of the data directory, listening socket, metadata, registration, recovery;
+  /// then it serves. Nothing of another broker's is written on a refusal.
+  asio::awaitable<base::Result<void>> start();
+  /// Refuses new work, lets what is under way end, flushes and leaves the clean marker.
+  asio::awaitable<base::Result<void>> stop();
+
+  /// Why start() failed, as one line for the operator, under its number of the error table.
+  [[nodiscard]] const protocol::Status& refusal() const noexcept { return refusal_; }
+  /// Where clients connect; after start().
+  [[nodiscard]] const base::Endpoint& advertised() const noexcept { return core_.advertised; }
+  [[nodiscard]] base::Endpoint bound() const;
+  [[nodiscard]] const Core& core() const noexcept { return core_; }
+  [[nodiscard]] const storage::RecoverySummary& recovery() const noexcept { return recovery_; }
+
+ private:
+  asio::awaitable<base::Result<void>> open_disk();
+  asio::awaitable<base::Result<void>> start_controller();
+  asio::awaitable<base::Result<void>> recover();
+  base::Result<void> listen();
+  asio::awaitable<void> stop_serving();
+  asio::awaitable<void> stop_disk();
+  asio::awaitable<void> close_metadata();
+  base::Error refuse(base::Error error, protocol::WireError number, std::string text);
+  void status(const std::string& text) const;
+  [[nodiscard]] base::Uuid new_uuid();
+
+  BrokerParts parts_;
+  Core core_;
+  base::Runtime& home_;
+  base::Uuid incarnation_;
+  protocol::Status refusal_;
+  std::unique_ptr<metadata::MetadataStore> metadata_;
+  std::unique_ptr<storage::Disk> disk_;
+  LocalPartitions partitions_;
+  std::unique_ptr<controller::Controller> controller_;
+  std::unique_ptr<Listener> listener_;
+  storage::RecoverySummary recovery_;
+  base::TaskGroup tasks_;
+};
+
+}  // namespace mq::broker

@@ -1,0 +1,68 @@
+#include "broker/core.h"
+
+#include "broker/worker.h"
+#include "protocol/frame.h"
+
+namespace mq::broker {
+
+using protocol::WireError;
+
+HotCounters::HotCounters(base::Counters& counters)
+    : connections_open(counters.get("connections_open")),
+      connections_total(counters.get("connections_total")),
+      connections_refused(counters.get("connections_refused_total")),
+      connections_timed_out(counters.get("connections_timed_out_total")),
+      foreign_protocols(counters.get("foreign_protocols_total")),
+      frames_refused(counters.get("frames_refused_total")),
+      requests_total(counters.get("requests_total")),
+      requests_refused(counters.get("requests_refused_total")),
+      produce_batches(counters.get("produce_batches_total")),
+      produce_bytes(counters.get("produce_bytes_total")),
+      fetch_answers(counters.get("fetch_answers_total")),
+      fetch_bytes(counters.get("fetch_bytes_total")),
+      fetch_disk_reads(counters.get("fetch_disk_reads_total")) {}
+
+void Core::adopt(const metadata::ImagePtr& image) {
+  std::uint32_t largest = topic_defaults.batch_bytes;
+  for (const auto& [name, topic] : image->topics())
+    largest = std::max(largest, topic->settings.batch_bytes);
+  batch_bytes_max.store(largest, std::memory_order_relaxed);
+  image_version.store(image->version(), std::memory_order_relaxed);
+}
+
+protocol::ResponseEnvelope Core::envelope() const {
+  protocol::ResponseEnvelope envelope;
+  envelope.status.broker = id.value();
+  envelope.metadata_version = image_version.load(std::memory_order_relaxed);
+  return envelope;
+}
+
+protocol::Status Core::missing(const model::PartitionId& partition) const {
+  const auto image = controller->image();
+  const auto topic = image->find_topic(partition.topic);
+  if (!topic)
+    return status(WireError::unknown_topic_id,
+                  fmt::format("there is no topic with id {}", partition.topic.hex()));
+  const auto* assignment = topic->find(partition.partition);
+  if (!assignment)
+    return status(WireError::unknown_partition,
+                  fmt::format("topic \"{}\" has no partition {}; it has {}", topic->name,
+                              partition.partition, topic->partitions.size()));
+  if (assignment->leader != id)
+    return status(WireError::not_leader,
+                  fmt::format("{}-{} is led by broker {} in epoch {}", topic->name,
+                              partition.partition, assignment->leader, assignment->leader_epoch));
+  return status(stopping ? WireError::shutting_down : WireError::partition_offline,
+                fmt::format("{}-{} is not ready", topic->name, partition.partition));
+}
+
+std::string Core::partition_name(const model::PartitionId& partition) const {
+  const auto topic = controller->image()->find_topic(partition.topic);
+  return topic ? fmt::format("{}-{}", topic->name, partition.partition) : partition.text();
+}
+
+Worker& Core::worker_of(const model::PartitionId& partition) const {
+  return *workers[replication::worker_of(partition, workers.size())];
+}
+
+}  // namespace mq::broker

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/file_system.h"
+#include "broker/limits.h"
+#include "broker/rate_limited_log.h"
+#include "controller/controller.h"
+#include "protocol/frame.h"
+#include "protocol/status.h"
+#include "storage/disk.h"
+
+namespace mq::broker {
+
+class Worker;
+
+/// The counters that requests touch, looked up once.
+struct HotCounters {
+  explicit HotCounters(base::Counters& counters);
+
+  base::Counter& connections_open;
+  base::Counter& connections_total;
+  base::Counter& connections_refused;
+  base::Counter& connections_timed_out;
+  base::Counter& foreign_protocols;
+  base::Counter& frames_refused;
+  base::Counter& requests_total;
+  base::Counter& requests_refused;
+  base::Counter& produce_batches;
+  base::Counter& produce_bytes;
+  base::Counter& fetch_answers;
+  base::Counter& fetch_bytes;
+  base::Counter& fetch_disk_reads;
+};
+
+/// What every part of one broker shares. Made by Broker, which outlives all of its users. Members
+/// are set before the listener opens and constant afterwards, but for the atomics; what belongs to
+/// the home runtime (controller, disk) is called there.
+struct Core {
+  Core(base::Counters& all_counters, base::FileSystem& file_system)
+      : counters(all_counters), hot(all_counters), files(file_system) {}
+
+  base::Counters& counters;
+  HotCounters hot;
+  base::FileSystem& files;
+  Limits limits;
+  RateLimitedLog peer_warnings;
+
+  model::BrokerId id;
+  base::Uuid cluster_id;
+  std::string metadata_kind;
+  base::Endpoint advertised;
+  model::TopicSettings topic_defaults;
+  std::vector<std::string> warnings;  ///< repeated by `mqctl status`
+  base::TimePoint started_at;
+
+  base::Runtime* home = nullptr;
+  controller::Controller* controller = nullptr;
+  storage::Disk* disk = nullptr;
+  std::vector<std::unique_ptr<Worker>> workers;
+
+  std::atomic<bool> stopping{false};
+  std::atomic<std::uint64_t> image_version{0};
+  /// The largest batch that any topic takes.
+  std::atomic<std::uint32_t> batch_bytes_max{0};
+
+  [[nodiscard]] std::uint32_t frame_bytes_max() const noexcept {
+    return batch_bytes_max.load(std::memory_order_relaxed) + protocol::kFrameSlackBytes;
+  }
+  /// Takes over what a new image changes for the atomics above.
+  void adopt(const metadata::ImagePtr& image);
+
+  /// An error of this broker, with its id.
+  [[nodiscard]] protocol::Status status(protocol::WireError error, std::string text) const {
+    return protocol::Status::of(error, std::move(text), id.value());
+  }
+  /// A successful envelope.
+  [[nodiscard]] protocol::ResponseEnvelope envelope() const;
+  /// Why no worker serves `partition`: unknown topic or partition, led elsewhere, or not ready.
+  [[nodiscard]] protocol::Status missing(const model::PartitionId& partition) const;
+  /// "orders-3", or the uuid's form if the topic is unknown.
+  [[nodiscard]] std::string partition_name(const model::PartitionId& partition) const;
+  [[nodiscard]] Worker& worker_of(const model::PartitionId& partition) const;
+};
+
+}  // namespace mq::broker

@@ -1,0 +1,33 @@
+#include "broker/connection.h"
+#include "broker/handlers/handlers.h"
+#include "broker/hop.h"
+#include "protocol/topics.h"
+
+namespace mq::broker {
+namespace {
+
+asio::awaitable<void> create(Request request, protocol::CreateTopicsRequest ask) {
+  Core& core = request.core();
+  const auto deadline = request.deadline(ask.envelope.deadline_ms);
+  protocol::CreateTopicsResponse response;
+  for (auto& topic : ask.topics) {
+    auto result = co_await run_on(
+        *core.home, core.controller->create_topic(std::move(topic), ask.validate_only, deadline));
+    response.results.push_back(std::move(result));
+  }
+  response.envelope = core.envelope();
+  request.answer(protocol::encode(response));
+}
+
+}  // namespace
+
+void handle_create_topics(Request request) {
+  auto ask = protocol::decode_create_topics_request(request.header());
+  if (!ask)
+    return request.fail(protocol::WireError::malformed_request, "CreateTopics does not parse");
+  request.release_memory();
+  auto& worker = request.worker();
+  worker.tasks().spawn("create topics", create(std::move(request), *std::move(ask)));
+}
+
+}  // namespace mq::broker

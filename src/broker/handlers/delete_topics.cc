@@ -1,0 +1,33 @@
+#include "broker/connection.h"
+#include "broker/handlers/handlers.h"
+#include "broker/hop.h"
+#include "protocol/topics.h"
+
+namespace mq::broker {
+namespace {
+
+asio::awaitable<void> remove(Request request, protocol::DeleteTopicsRequest ask) {
+  Core& core = request.core();
+  const auto deadline = request.deadline(ask.envelope.deadline_ms);
+  protocol::DeleteTopicsResponse response;
+  for (auto& name : ask.names) {
+    auto result =
+        co_await run_on(*core.home, core.controller->delete_topic(std::move(name), deadline));
+    response.results.push_back(std::move(result));
+  }
+  response.envelope = core.envelope();
+  request.answer(protocol::encode(response));
+}
+
+}  // namespace
+
+void handle_delete_topics(Request request) {
+  auto ask = protocol::decode_delete_topics_request(request.header());
+  if (!ask)
+    return request.fail(protocol::WireError::malformed_request, "DeleteTopics does not parse");
+  request.release_memory();
+  auto& worker = request.worker();
+  worker.tasks().spawn("delete topics", remove(std::move(request), *std::move(ask)));
+}
+
+}  // namespace mq::broker

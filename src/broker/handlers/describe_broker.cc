@@ -1,0 +1,83 @@
+#include "protocol/describe_broker.h"
+
+#include "broker/connection.h"
+#include "broker/handlers/handlers.h"
+#include "broker/hop.h"
+#include "broker/partition_facts.h"
+#include "broker/process_stats.h"
+#include "broker/version.h"
+
+namespace mq::broker {
+namespace {
+
+using protocol::DescribeBrokerResponse;
+
+/// On the home runtime.
+asio::awaitable<void> describe_disks(Core& core, DescribeBrokerResponse& response) {
+  const auto& disk = *core.disk;
+  protocol::DiskDescription out;
+  out.path = disk.path();
+  out.state = disk.failed() ? "failed" : disk.full() ? "full" : "ok";
+  out.bytes_used = disk.used_bytes();
+  out.bytes_free = disk.free_bytes();
+  out.bytes_total = out.bytes_used + out.bytes_free;
+  out.partitions = static_cast<std::uint32_t>(disk.partitions().size());
+  response.disks.push_back(std::move(out));
+  co_return;
+}
+
+void describe_process(Core& core, base::Runtime& runtime, DescribeBrokerResponse& response) {
+  const auto stats = read_process_stats(core.files);
+  response.process_id = stats.process_id;
+  response.resident_bytes = stats.resident_bytes;
+  response.cpu_user_ms = stats.cpu_user_ms;
+  response.cpu_system_ms = stats.cpu_system_ms;
+  response.uptime_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(runtime.now() - core.started_at)
+          .count();
+}
+
+void describe_partitions(const metadata::ClusterImage& image,
+                         const std::map<model::PartitionId, PartitionFacts>& facts,
+                         DescribeBrokerResponse& response) {
+  response.topics = static_cast<std::uint32_t>(image.topics().size());
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& assignment : topic->partitions) {
+      ++response.partitions;
+      const auto found = facts.find(assignment.id);
+      if (found == facts.end() || found->second.failure) ++response.partitions_not_serving;
+    }
+  }
+}
+
+asio::awaitable<void> describe(Request request) {
+  Core& core = request.core();
+  DescribeBrokerResponse response;
+  response.broker_id = core.id.value();
+  response.version = kVersion;
+  response.cluster_id = core.cluster_id;
+  response.metadata_kind = core.metadata_kind;
+  response.workers = static_cast<std::uint32_t>(core.workers.size());
+  for (const auto& worker : core.workers)
+    response.connections += static_cast<std::uint32_t>(worker->open_connections());
+  response.warnings = core.warnings;
+  describe_process(core, request.worker().runtime(), response);
+  co_await run_on(*core.home, describe_disks(core, response));
+  const auto facts = co_await gather_partition_facts(core);
+  describe_partitions(*core.controller->image(), facts, response);
+  response.counters = core.counters.snapshot();
+  response.envelope = core.envelope();
+  request.answer(protocol::encode(response));
+}
+
+}  // namespace
+
+void handle_describe_broker(Request request) {
+  if (!protocol::decode_describe_broker_request(request.header()))
+    return request.fail(protocol::WireError::malformed_request, "DescribeBroker does not parse");
+  request.release_memory();
+  auto& worker = request.worker();
+  worker.tasks().spawn("describe broker", describe(std::move(request)));
+}
+
+}  // namespace mq::broker

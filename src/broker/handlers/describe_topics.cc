@@ -1,0 +1,92 @@
+#include "broker/connection.h"
+#include "broker/handlers/handlers.h"
+#include "broker/partition_facts.h"
+#include "protocol/topics.h"
+
+namespace mq::broker {
+namespace {
+
+using Facts = std::map<model::PartitionId, PartitionFacts>;
+
+std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
+  std::vector<std::int32_t> numbers;
+  for (const auto id : ids) numbers.push_back(id.value());
+  return numbers;
+}
+
+std::string origin_of(const Core& core, const metadata::TopicInfo& topic,
+                      const std::string& setting) {
+  if (topic.overrides.contains(setting)) return "topic";
+  const model::TopicSettings built_in;
+  const bool differs = model::topic_setting_text(core.topic_defaults, setting) !=
+                       model::topic_setting_text(built_in, setting);
+  return differs ? "broker.toml" : "built-in";
+}
+
+protocol::PartitionDescription describe(const metadata::PartitionAssignment& assignment,
+                                        const Facts& facts) {
+  protocol::PartitionDescription out;
+  out.partition = assignment.id.partition;
+  out.leader = assignment.leader.value();
+  out.leader_epoch = assignment.leader_epoch.value();
+  out.replicas = values(assignment.replicas);
+  out.in_sync = values(assignment.isr);
+  const auto found = facts.find(assignment.id);
+  const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
+  out.note = partition_note(fact);
+  if (!fact) return out;
+  out.log_start_offset = fact->log_start_offset.value();
+  out.high_watermark = fact->high_watermark.value();
+  out.log_end_offset = fact->log_end_offset.value();
+  out.bytes = fact->bytes;
+  out.segments = fact->segments;
+  return out;
+}
+
+protocol::TopicDescription describe(const Core& core, const metadata::TopicInfo& topic,
+                                    const Facts& facts) {
+  protocol::TopicDescription out;
+  out.status.broker = core.id.value();
+  out.name = topic.name;
+  out.id = topic.id;
+  for (const auto& setting : model::topic_setting_names()) {
+    out.settings.push_back({setting, model::topic_setting_text(topic.settings, setting),
+                            origin_of(core, topic, setting)});
+  }
+  for (const auto& assignment : topic.partitions)
+    out.partitions.push_back(describe(assignment, facts));
+  return out;
+}
+
+asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequest ask) {
+  Core& core = request.core();
+  const auto facts = co_await gather_partition_facts(core);
+  const auto image = core.controller->image();
+  protocol::DescribeTopicsResponse response;
+  for (const auto& name : ask.names) {
+    if (const auto topic = image->find_topic(name)) {
+      response.topics.push_back(describe(core, *topic, facts));
+      continue;
+    }
+    protocol::TopicDescription unknown;
+    unknown.name = name;
+    unknown.status = core.status(protocol::WireError::unknown_topic,
+                                 controller::unknown_topic_text(*image, name));
+    response.topics.push_back(std::move(unknown));
+  }
+  response.envelope = core.envelope();
+  request.answer(protocol::encode(response));
+}
+
+}  // namespace
+
+void handle_describe_topics(Request request) {
+  auto ask = protocol::decode_describe_topics_request(request.header());
+  if (!ask)
+    return request.fail(protocol::WireError::malformed_request, "DescribeTopics does not parse");
+  request.release_memory();
+  auto& worker = request.worker();
+  worker.tasks().spawn("describe topics", describe_all(std::move(request), *std::move(ask)));
+}
+
+}  // namespace mq::broker

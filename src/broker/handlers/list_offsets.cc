@@ -1,0 +1,70 @@
+#include "protocol/list_offsets.h"
+
+#include "broker/connection.h"
+#include "broker/error_map.h"
+#include "broker/handlers/handlers.h"
+#include "broker/hop.h"
+
+namespace mq::broker {
+namespace {
+
+using protocol::ListOffsetsEntry;
+using protocol::ListOffsetsResult;
+
+ListOffsetsResult look_up(Worker& worker, const ListOffsetsEntry& entry) {
+  const Core& core = worker.core();
+  ListOffsetsResult result;
+  result.partition = entry.partition;
+  result.status.broker = core.id.value();
+  const auto* partition = worker.partitions().find(entry.partition);
+  if (!partition) {
+    result.status = core.missing(entry.partition);
+    return result;
+  }
+  if (const auto failed = partition->failure()) {
+    result.status =
+        core.status(to_wire(failed),
+                    fmt::format("{}: {}", core.partition_name(entry.partition), failed.message()));
+    return result;
+  }
+  result.offset = entry.point == protocol::OffsetPoint::earliest ? partition->log_start_offset()
+                                                                 : partition->high_watermark();
+  result.leader_epoch = partition->leader_epoch();
+  return result;
+}
+
+/// On `worker`: the entries whose partitions are its own.
+asio::awaitable<void> look_up_own(Worker& worker, const std::vector<ListOffsetsEntry>& entries,
+                                  std::vector<ListOffsetsResult>& results) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (&worker.core().worker_of(entries[i].partition) == &worker)
+      results[i] = look_up(worker, entries[i]);
+  }
+  co_return;
+}
+
+asio::awaitable<void> answer(Request request, protocol::ListOffsetsRequest ask) {
+  Core& core = request.core();
+  protocol::ListOffsetsResponse response;
+  response.results.resize(ask.entries.size());
+  for (const auto& worker : core.workers)
+    co_await run_on(worker->runtime(), look_up_own(*worker, ask.entries, response.results));
+  response.envelope = core.envelope();
+  request.answer(protocol::encode(response));
+}
+
+}  // namespace
+
+void handle_list_offsets(Request request) {
+  auto ask = protocol::decode_list_offsets_request(request.header());
+  if (!ask)
+    return request.fail(protocol::WireError::malformed_request, "ListOffsets does not parse");
+  if (ask->entries.size() > request.core().limits.entries_per_request)
+    return request.fail(protocol::WireError::invalid_request,
+                        fmt::format("{} partitions in one request", ask->entries.size()));
+  request.release_memory();
+  auto& worker = request.worker();
+  worker.tasks().spawn("list offsets", answer(std::move(request), *std::move(ask)));
+}
+
+}  // namespace mq::broker

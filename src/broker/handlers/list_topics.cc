@@ -1,0 +1,53 @@
+#include "broker/connection.h"
+#include "broker/handlers/handlers.h"
+#include "broker/partition_facts.h"
+#include "protocol/topics.h"
+
+namespace mq::broker {
+namespace {
+
+using Facts = std::map<model::PartitionId, PartitionFacts>;
+
+protocol::TopicSummary summary_of(const metadata::TopicInfo& topic, const Facts& facts) {
+  protocol::TopicSummary summary;
+  summary.name = topic.name;
+  summary.id = topic.id;
+  summary.partitions = static_cast<std::int32_t>(topic.partitions.size());
+  for (const auto& assignment : topic.partitions) {
+    summary.replicas =
+        std::max(summary.replicas, static_cast<std::int32_t>(assignment.replicas.size()));
+    const auto found = facts.find(assignment.id);
+    if (found == facts.end() || found->second.failure) {
+      ++summary.partitions_not_serving;
+      continue;
+    }
+    const PartitionFacts& fact = found->second;
+    summary.bytes += fact.bytes;
+    summary.records +=
+        static_cast<std::uint64_t>(fact.high_watermark.value() - fact.log_start_offset.value());
+  }
+  return summary;
+}
+
+asio::awaitable<void> list(Request request) {
+  Core& core = request.core();
+  const auto facts = co_await gather_partition_facts(core);
+  const auto image = core.controller->image();
+  protocol::ListTopicsResponse response;
+  for (const auto& [name, topic] : image->topics())
+    response.topics.push_back(summary_of(*topic, facts));
+  response.envelope = core.envelope();
+  request.answer(protocol::encode(response));
+}
+
+}  // namespace
+
+void handle_list_topics(Request request) {
+  if (!protocol::decode_list_topics_request(request.header()))
+    return request.fail(protocol::WireError::malformed_request, "ListTopics does not parse");
+  request.release_memory();
+  auto& worker = request.worker();
+  worker.tasks().spawn("list topics", list(std::move(request)));
+}
+
+}  // namespace mq::broker

@@ -1,0 +1,90 @@
+#include "protocol/metadata.h"
+
+#include "broker/connection.h"
+#include "broker/handlers/handlers.h"
+#include "broker/hop.h"
+
+namespace mq::broker {
+namespace {
+
+std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
+  std::vector<std::int32_t> numbers;
+  for (const auto id : ids) numbers.push_back(id.value());
+  return numbers;
+}
+
+protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& topic) {
+  protocol::TopicMetadata out;
+  out.status.broker = core.id.value();
+  out.name = topic.name;
+  out.id = topic.id;
+  out.batch_bytes_max = topic.settings.batch_bytes;
+  for (const auto& partition : topic.partitions) {
+    protocol::PartitionMetadata item;
+    item.partition = partition.id.partition;
+    item.leader = partition.leader.value();
+    item.leader_epoch = partition.leader_epoch.value();
+    item.partition_version = partition.version.value();
+    item.replicas = values(partition.replicas);
+    item.in_sync = values(partition.isr);
+    out.partitions.push_back(std::move(item));
+  }
+  return out;
+}
+
+protocol::TopicMetadata unknown(const Core& core, const metadata::ClusterImage& image,
+                                const std::string& name) {
+  protocol::TopicMetadata out;
+  out.name = name;
+  out.status =
+      core.status(protocol::WireError::unknown_topic, controller::unknown_topic_text(image, name));
+  return out;
+}
+
+protocol::MetadataResponse answer_of(const Core& core, const metadata::ClusterImage& image,
+                                     const protocol::MetadataRequest& ask) {
+  protocol::MetadataResponse response;
+  response.envelope = core.envelope();
+  response.envelope.metadata_version = image.version();
+  response.cluster_id = image.cluster_id();
+  response.controller = image.controller().value();
+  for (const auto& broker : image.brokers())
+    response.brokers.push_back({broker.id.value(), broker.advertised.host, broker.advertised.port});
+  if (ask.all_topics) {
+    for (const auto& [name, topic] : image.topics())
+      response.topics.push_back(describe(core, *topic));
+    return response;
+  }
+  for (const auto& name : ask.topics) {
+    const auto topic = image.find_topic(name);
+    response.topics.push_back(topic ? describe(core, *topic) : unknown(core, image, name));
+  }
+  return response;
+}
+
+void answer(Request& request, const metadata::ClusterImage& image,
+            const protocol::MetadataRequest& ask) {
+  request.answer(protocol::encode(answer_of(request.core(), image, ask)));
+}
+
+asio::awaitable<void> wait_and_answer(Request request, protocol::MetadataRequest ask) {
+  Core& core = request.core();
+  const auto deadline = request.deadline(ask.envelope.deadline_ms);
+  const auto image =
+      co_await run_on(*core.home, core.controller->wait_for_image(ask.newer_than, deadline));
+  answer(request, *image, ask);
+}
+
+}  // namespace
+
+void handle_metadata(Request request) {
+  auto ask = protocol::decode_metadata_request(request.header());
+  if (!ask) return request.fail(protocol::WireError::malformed_request, "Metadata does not parse");
+  request.release_memory();
+  const auto image = request.core().controller->image();
+  if (image->version() > ask->newer_than) return answer(request, *image, *ask);
+  auto& worker = request.worker();
+  worker.tasks().spawn("metadata", wait_and_answer(std::move(request), *std::move(ask)));
+}
+
+}  // namespace mq::broker

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "broker/core.h"
+
+namespace mq::broker {
+
+/// Gives a stream accepted on the home runtime to a worker's runtime.
+using MoveStream = std::function<base::Result<std::unique_ptr<base::Stream>>(
+    std::unique_ptr<base::Stream>, std::size_t worker)>;
+
+/// Accepts connections on the home runtime and gives each to the worker with the fewest. Above the
+/// limit of connections a new one is closed at once; when descriptors run out accepting pauses.
+class Listener {
+ public:
+  Listener(Core& core, std::unique_ptr<base::Acceptor> acceptor, MoveStream move_stream);
+
+  /// Until close().
+  asio::awaitable<void> run();
+  void close();
+  [[nodiscard]] base::Endpoint local() const { return acceptor_->local(); }
+
+ private:
+  void admit(std::unique_ptr<base::Stream> stream);
+  void give(Worker& worker, std::unique_ptr<base::Stream> stream);
+  [[nodiscard]] std::size_t open_connections() const noexcept;
+
+  Core& core_;
+  std::unique_ptr<base::Acceptor> acceptor_;
+  MoveStream move_stream_;
+  bool closed_ = false;
+};
+
+}  // namespace mq::broker

@@ -1,0 +1,152 @@
+#include "broker/local_partitions.h"
+
+#include "base/log.h"
+#include "broker/hop.h"
+#include "broker/worker.h"
+
+namespace mq::broker {
+namespace {
+
+using base::Result;
+using metadata::PartitionAssignment;
+using storage::PartitionLog;
+
+/// A log on its way to its worker.
+struct Opening {
+  PartitionLog* log;
+  model::LeaderEpoch leader_epoch;
+};
+
+/// On the worker. A log that cannot be led is served all the same: its failure tells why.
+Result<void> serve(Worker& worker, const Opening& opening) {
+  PartitionLog& log = *opening.log;
+  Result<void> led{};
+  if (!log.failure()) led = log.start_epoch(opening.leader_epoch);
+  worker.partitions().add(
+      std::make_shared<replication::Partition>(worker.runtime(), log, worker.core().counters));
+  return led;
+}
+
+asio::awaitable<Result<void>> serve_one(Worker& worker, Opening opening) {
+  co_return serve(worker, opening);
+}
+
+asio::awaitable<void> serve_many(Worker& worker, const std::vector<Opening>& openings) {
+  for (const Opening& opening : openings) {
+    const auto led = serve(worker, opening);
+    if (!led) {
+      base::log_error("partition", "{} ({}): epoch {} cannot start: {}", opening.log->topic_name(),
+                      opening.log->id().text(), opening.leader_epoch, led.error().message());
+    }
+  }
+  co_return;
+}
+
+asio::awaitable<void> compare_epochs(const std::vector<Opening>& openings,
+                                     std::vector<controller::LogEpoch>& ahead) {
+  for (const Opening& opening : openings) {
+    const auto last = opening.log->leader_epoch();
+    if (last >= opening.leader_epoch) ahead.push_back({opening.log->id(), last});
+  }
+  co_return;
+}
+
+asio::awaitable<void> drop_where(Worker& worker, std::optional<base::Uuid> topic) {
+  std::vector<model::PartitionId> ids;
+  for (const auto& [id, partition] : worker.partitions().all()) {
+    if (!topic || id.topic == *topic) ids.push_back(id);
+  }
+  for (const auto& id : ids) {
+    const auto partition = worker.partitions().remove(id);
+    partition->close();
+    co_await partition->closed();
+  }
+}
+
+using ByWorker = std::map<Worker*, std::vector<Opening>>;
+
+ByWorker openings_of(const Core& core, const metadata::ClusterImage& image) {
+  ByWorker by_worker;
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& assignment : topic->partitions) {
+      auto* log = core.disk->find(assignment.id);
+      if (log) by_worker[&core.worker_of(assignment.id)].push_back({log, assignment.leader_epoch});
+    }
+  }
+  return by_worker;
+}
+
+bool keeps(const Core& core, const PartitionAssignment& assignment) {
+  return std::find(assignment.replicas.begin(), assignment.replicas.end(), core.id) !=
+         assignment.replicas.end();
+}
+
+}  // namespace
+
+storage::LogSpec LocalPartitions::spec_of(const metadata::TopicInfo& topic,
+                                          const PartitionAssignment& assignment) const {
+  storage::LogSpec spec;
+  spec.id = assignment.id;
+  spec.topic_name = topic.name;
+  spec.settings = topic.settings;
+  spec.worker = &core_.worker_of(assignment.id).runtime();
+  return spec;
+}
+
+std::vector<storage::LogSpec> LocalPartitions::known(const metadata::ClusterImage& image) const {
+  std::vector<storage::LogSpec> specs;
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& assignment : topic->partitions) {
+      if (keeps(core_, assignment)) specs.push_back(spec_of(*topic, assignment));
+    }
+  }
+  return specs;
+}
+
+asio::awaitable<std::vector<controller::LogEpoch>> LocalPartitions::logs_ahead(
+    metadata::ImagePtr image) {
+  std::vector<controller::LogEpoch> ahead;
+  const ByWorker by_worker = openings_of(core_, *image);
+  for (const auto& [worker, openings] : by_worker)
+    co_await run_on(worker->runtime(), compare_epochs(openings, ahead));
+  co_return ahead;
+}
+
+asio::awaitable<void> LocalPartitions::serve_all(metadata::ImagePtr image) {
+  const ByWorker by_worker = openings_of(core_, *image);
+  for (const auto& [worker, openings] : by_worker)
+    co_await run_on(worker->runtime(), serve_many(*worker, openings));
+}
+
+asio::awaitable<void> LocalPartitions::drop_all() {
+  for (const auto& worker : core_.workers)
+    co_await run_on(worker->runtime(), drop_where(*worker, std::nullopt));
+}
+
+asio::awaitable<Result<void>> LocalPartitions::open_partition(
+    const metadata::TopicInfo& topic, const PartitionAssignment& assignment) {
+  auto spec = spec_of(topic, assignment);
+  auto created = co_await core_.disk->create_log(std::move(spec));
+  if (!created && created.error() == make_error_code(storage::StorageErrc::already_exists))
+    created = core_.disk->find(assignment.id);
+  if (!created) co_return created.error();
+  const Opening opening{*created, assignment.leader_epoch};
+  Worker& worker = core_.worker_of(assignment.id);
+  co_return co_await run_on(worker.runtime(), serve_one(worker, opening));
+}
+
+asio::awaitable<Result<void>> LocalPartitions::open_topic(metadata::TopicPtr topic) {
+  for (const auto& assignment : topic->partitions) {
+    if (!keeps(core_, assignment)) continue;
+    MQ_CO_TRY_VOID(co_await open_partition(*topic, assignment));
+  }
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {
+  for (const auto& worker : core_.workers)
+    co_await run_on(worker->runtime(), drop_where(*worker, topic));
+  co_return co_await core_.disk->delete_topic(topic);
+}
+
+}  // namespace mq::broker

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <vector>
+
+#include "broker/core.h"
+#include "controller/local_replicas.h"
+
+namespace mq::broker {
+
+/// The partitions whose logs this broker keeps: opens them on their workers, closes and deletes
+/// them. On the home runtime; what concerns a partition itself runs on its worker.
+class LocalPartitions final : public controller::LocalReplicas {
+ public:
+  explicit LocalPartitions(Core& core) : core_(core) {}
+
+  /// What recovery has to open: every partition of `image` that this broker keeps.
+  [[nodiscard]] std::vector<storage::LogSpec> known(const metadata::ClusterImage& image) const;
+  /// After recovery: the logs that have seen an epoch not below the one in `image` (PAR-4).
+  asio::awaitable<std::vector<controller::LogEpoch>> logs_ahead(metadata::ImagePtr image);
+  /// After recovery: starts the leader epochs of all recovered logs and serves them.
+  asio::awaitable<void> serve_all(metadata::ImagePtr image);
+  /// Drops every partition, on its worker; before the disk stops.
+  asio::awaitable<void> drop_all();
+
+  asio::awaitable<base::Result<void>> open_topic(metadata::TopicPtr topic) override;
+  asio::awaitable<base::Result<void>> delete_topic(base::Uuid topic) override;
+
+ private:
+  [[nodiscard]] storage::LogSpec spec_of(const metadata::TopicInfo& topic,
+                                         const metadata::PartitionAssignment& assignment) const;
+  asio::awaitable<base::Result<void>> open_partition(
+      const metadata::TopicInfo& topic, const metadata::PartitionAssignment& assignment);
+
+  Core& core_;
+};
+
+}  // namespace mq::broker

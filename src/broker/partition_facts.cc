@@ -1,0 +1,38 @@
+#include "broker/partition_facts.h"
+
+#include "broker/hop.h"
+#include "broker/worker.h"
+
+namespace mq::broker {
+namespace {
+
+using Facts = std::map<model::PartitionId, PartitionFacts>;
+
+asio::awaitable<void> gather_own(Worker& worker, Facts& facts) {
+  for (const auto& [id, partition] : worker.partitions().all()) {
+    PartitionFacts& fact = facts[id];
+    fact.log_start_offset = partition->log_start_offset();
+    fact.high_watermark = partition->high_watermark();
+    fact.log_end_offset = partition->log_end_offset();
+    fact.bytes = partition->log().bytes_on_disk();
+    fact.segments = partition->log().segments();
+    fact.failure = partition->failure();
+  }
+  co_return;
+}
+
+}  // namespace
+
+asio::awaitable<Facts> gather_partition_facts(Core& core) {
+  Facts facts;
+  for (const auto& worker : core.workers)
+    co_await run_on(worker->runtime(), gather_own(*worker, facts));
+  co_return facts;
+}
+
+std::string partition_note(const PartitionFacts* facts) {
+  if (!facts) return "not ready on this broker";
+  return facts->failure ? facts->failure.message() : std::string();
+}
+
+}  // namespace mq::broker

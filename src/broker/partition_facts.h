@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "broker/core.h"
+
+namespace mq::broker {
+
+/// What an operator wants to know about one partition, taken on its worker.
+struct PartitionFacts {
+  model::Offset log_start_offset;
+  model::Offset high_watermark;
+  model::Offset log_end_offset;
+  std::uint64_t bytes = 0;
+  std::uint32_t segments = 0;
+  base::Error failure;
+};
+
+/// Facts about every partition served here, gathered worker by worker. A partition that the image
+/// knows and the map does not is not ready.
+asio::awaitable<std::map<model::PartitionId, PartitionFacts>> gather_partition_facts(Core& core);
+
+/// Why a partition is not served, for people; empty when it is.
+std::string partition_note(const PartitionFacts* facts);
+
+}  // namespace mq::broker

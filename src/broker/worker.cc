@@ -1,0 +1,89 @@
+#include "broker/worker.h"
+
+#include "broker/connection.h"
+#include "broker/hop.h"
+
+namespace mq::broker {
+namespace {
+
+/// One timer looks after all connections of a worker, so that an idle connection costs none.
+base::Duration check_interval(const Limits& limits) {
+  const auto shortest = std::min(
+      {limits.hello_timeout, limits.frame_timeout, limits.write_timeout, limits.idle_timeout});
+  return std::clamp<base::Duration>(shortest / 4, std::chrono::milliseconds(10),
+                                    std::chrono::seconds(1));
+}
+
+}  // namespace
+
+Worker::Worker(Core& core, std::size_t index, base::Runtime& runtime)
+    : core_(core),
+      index_(index),
+      runtime_(runtime),
+      check_interval_(check_interval(core.limits)),
+      request_budget_(runtime, core.limits.request_bytes),
+      answer_budget_(runtime, core.limits.answer_bytes),
+      hello_budget_(runtime, core.limits.hello_bytes),
+      tasks_(runtime) {}
+
+Worker::~Worker() = default;
+
+void Worker::adopt(std::unique_ptr<base::Stream> stream) {
+  core_.hot.connections_total.add();
+  if (core_.stopping) return;
+  auto connection = std::make_shared<Connection>(*this, std::move(stream));
+  connections_.insert(connection);
+  open_connections_.store(connections_.size(), std::memory_order_relaxed);
+  core_.hot.connections_open.add();
+  arm_deadline_check();
+  tasks_.spawn("connection", serve(std::move(connection)));
+}
+
+asio::awaitable<void> Worker::serve(std::shared_ptr<Connection> connection) {
+  co_await connection->serve();
+  connections_.erase(connection);
+  open_connections_.store(connections_.size(), std::memory_order_relaxed);
+  core_.hot.connections_open.add(-1);
+}
+
+void Worker::arm_deadline_check() {
+  if (check_timer_ != 0 || connections_.empty()) return;
+  check_timer_ =
+      runtime_.start_timer(runtime_.now() + check_interval_, [this] { check_deadlines(); });
+}
+
+void Worker::check_deadlines() {
+  check_timer_ = 0;
+  const auto now = runtime_.now();
+  for (const auto& connection : connections_) connection->check_deadlines(now);
+  arm_deadline_check();
+}
+
+std::size_t Worker::requests_under_way() const noexcept {
+  std::size_t count = 0;
+  for (const auto& connection : connections_) count += connection->requests_under_way();
+  return count;
+}
+
+asio::awaitable<void> Worker::stop(base::TimePoint deadline) {
+  for (const auto& connection : connections_) connection->drain();
+  while (requests_under_way() > 0 && runtime_.now() < deadline)
+    co_await runtime_.sleep_for(std::chrono::milliseconds(2));
+  for (const auto& [id, partition] : partitions_.all()) partition->close();
+  {
+    const auto draining = connections_;
+    for (const auto& connection : draining) connection->finish();
+  }
+  while (!connections_.empty() && runtime_.now() < deadline)
+    co_await runtime_.sleep_for(std::chrono::milliseconds(2));
+  {
+    const auto stubborn = connections_;
+    for (const auto& connection : stubborn) connection->close();
+  }
+  if (check_timer_ != 0) runtime_.cancel_timer(std::exchange(check_timer_, 0));
+  co_await tasks_.wait();
+  // Requests that outlived their connections end with their partitions.
+  while (alive_connections_ > 0) co_await runtime_.sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace mq::broker

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "broker/core.h"
+#include "net/memory_budget.h"
+#include "replication/partition_table.h"
+
+namespace mq::broker {
+
+class Connection;
+
+/// One thread's share of the broker: its connections, its partitions and its memory budgets. All
+/// members belong to its runtime, but for core(), runtime(), index() and open_connections().
+class Worker {
+ public:
+  Worker(Core& core, std::size_t index, base::Runtime& runtime);
+  ~Worker();  ///< stop() has returned, or nothing was ever adopted
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  [[nodiscard]] Core& core() const noexcept { return core_; }
+  [[nodiscard]] base::Runtime& runtime() const noexcept { return runtime_; }
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
+  [[nodiscard]] replication::PartitionTable& partitions() noexcept { return partitions_; }
+  /// For frames under way, answers under way, and large frames before Hello.
+  [[nodiscard]] net::MemoryBudget& request_budget() noexcept { return request_budget_; }
+  [[nodiscard]] net::MemoryBudget& answer_budget() noexcept { return answer_budget_; }
+  [[nodiscard]] net::MemoryBudget& hello_budget() noexcept { return hello_budget_; }
+  [[nodiscard]] base::TaskGroup& tasks() noexcept { return tasks_; }
+  [[nodiscard]] std::size_t open_connections() const noexcept {
+    return open_connections_.load(std::memory_order_relaxed);
+  }
+
+  // For Connection: how many are alive, ended ones with requests under way among them.
+  void connection_made() noexcept { ++alive_connections_; }
+  void connection_gone() noexcept { --alive_connections_; }
+
+  /// Serves a new connection until it ends.
+  void adopt(std::unique_ptr<base::Stream> stream);
+  /// New requests are refused, long polls answered, and requests under way get until `deadline`.
+  /// Then partitions close, connections end and everything started here has ended.
+  asio::awaitable<void> stop(base::TimePoint deadline);
+
+ private:
+  asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
+  void arm_deadline_check();
+  void check_deadlines();
+  [[nodiscard]] std::size_t requests_under_way() const noexcept;
+
+  Core& core_;
+  std::size_t index_;
+  base::Runtime& runtime_;
+  base::Duration check_interval_;
+  net::MemoryBudget request_budget_;
+  net::MemoryBudget answer_budget_;
+  net::MemoryBudget hello_budget_;
+  replication::PartitionTable partitions_;
+  std::set<std::shared_ptr<Connection>> connections_;
+  std::atomic<std::size_t> open_connections_{0};
+  std::size_t alive_connections_ = 0;
+  base::Runtime::TimerId check_timer_ = 0;
+  base::TaskGroup tasks_;
+};
+
+}  // namespace mq::broker

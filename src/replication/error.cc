@@ -1,0 +1,41 @@
+#include "replication/error.h"
+
+namespace mq::replication {
+namespace {
+
+class Category final : public boost::system::error_category {
+ public:
+  const char* name() const noexcept override { return "mq.replication"; }
+  std::string message(int value) const override {
+    switch (static_cast<ReplicationErrc>(value)) {
+      case ReplicationErrc::out_of_order:
+        return "an earlier batch of this connection was not appended";
+      case ReplicationErrc::stale_connection:
+        return "a newer connection of this client has taken over";
+      case ReplicationErrc::offset_out_of_range:
+        return "the offset is out of range";
+      case ReplicationErrc::timed_out:
+        return "not confirmed in time";
+      case ReplicationErrc::closed:
+        return "the partition is closed";
+      case ReplicationErrc::epoch_changed:
+        return "the leader epoch changed";
+      case ReplicationErrc::invariant_broken:
+        return "the partition broke a rule of its own";
+    }
+    return "unknown replication error";
+  }
+};
+
+}  // namespace
+
+const boost::system::error_category& replication_category() noexcept {
+  static const Category category;
+  return category;
+}
+
+Error make_error_code(ReplicationErrc code) noexcept {
+  return {static_cast<int>(code), replication_category()};
+}
+
+}  // namespace mq::replication

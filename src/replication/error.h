@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/result.h"
+
+namespace mq::replication {
+
+using base::Error;
+using base::Result;
+
+enum class ReplicationErrc {
+  /// The batch before this one of the same connection was not appended, so this one was not either.
+  out_of_order = 1,
+  /// A newer connection of this client has appended already.
+  stale_connection,
+  /// The offset lies above the high watermark or below the log start.
+  offset_out_of_range,
+  /// Appended, but not confirmed before the caller's deadline.
+  timed_out,
+  /// The partition is being deleted or its broker stops.
+  closed,
+  /// The leader epoch changed between the append and its confirmation.
+  epoch_changed,
+  /// The partition broke one of its own rules and serves no more.
+  invariant_broken,
+};
+
+const boost::system::error_category& replication_category() noexcept;
+Error make_error_code(ReplicationErrc code) noexcept;
+
+}  // namespace mq::replication
+
+template <>
+struct boost::system::is_error_code_enum<mq::replication::ReplicationErrc> : std::true_type {};

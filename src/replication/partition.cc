@@ -1,0 +1,169 @@
+#include "replication/partition.h"
+
+#include "base/check.h"
+
+namespace mq::replication {
+
+Partition::Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters)
+    : runtime_(runtime), log_(log), counters_(counters), disk_reads_ended_(runtime) {
+  high_watermark_ = log_.confirmed_end();
+  log_.on_changed([this] { confirmed_end_moved(); });
+}
+
+Partition::~Partition() {
+  log_.on_changed({});
+  close();
+  MQ_CHECK(disk_reads_ == 0, "{} reads of {} still run", disk_reads_, id().text());
+}
+
+Error Partition::failure() const { return own_failure_ ? own_failure_ : log_.failure(); }
+
+Result<storage::AppendInfo> Partition::append(base::Buffer owner, base::MutableBytes batch,
+                                              const BatchOrigin& origin) {
+  if (const Error failed = failure()) return failed;
+  // PAR-5, PRO-3: a batch out of its turn is refused before the log sees it.
+  if (const Error refused = order_.check(origin)) return refused;
+  const Offset end_before = log_.log_end_offset();
+  MQ_TRY(const storage::AppendInfo appended, log_.append(std::move(owner), batch));
+  order_.appended(origin);
+  // LOG-1
+  if (!keeps(appended.base_offset == end_before && appended.end_offset > end_before, "LOG-1"))
+    return own_failure_;
+  advance_high_watermark();
+  return appended;
+}
+
+bool Partition::is_acknowledged(const storage::AppendInfo& appended, Acks acks) const {
+  // PAR-2: with one replica acks=leader and acks=all wait for the same end.
+  return acks == Acks::none || (appended.end_offset <= log_.confirmed_end() &&
+                                appended.leader_epoch == log_.leader_epoch() && !failure());
+}
+
+void Partition::when_acknowledged(const storage::AppendInfo& appended, Acks, Acknowledged done) {
+  ack_waiters_.push_back({appended.end_offset, appended.leader_epoch, std::move(done)});
+  if (failure() || appended.end_offset <= log_.confirmed_end()) {
+    // Rare: the caller missed the moment. Not from within this call.
+    const auto end = appended.end_offset;
+    auto waiter = std::move(ack_waiters_.back());
+    ack_waiters_.pop_back();
+    Error outcome = failure();
+    if (!outcome && end <= log_.confirmed_end() && waiter.leader_epoch != log_.leader_epoch())
+      outcome = ReplicationErrc::epoch_changed;
+    runtime_.post([done = std::move(waiter.done), outcome] { done(outcome); });
+  }
+}
+
+asio::awaitable<Result<void>> Partition::acknowledged(storage::AppendInfo appended, Acks acks,
+                                                      base::TimePoint deadline) {
+  if (is_acknowledged(appended, acks)) co_return Result<void>{};
+  struct State {
+    explicit State(base::Runtime& runtime) : ended(runtime) {}
+    base::WaitList ended;
+    bool done = false;
+    Error outcome;
+  };
+  const auto state = std::make_shared<State>(runtime_);
+  Acknowledged callback = [state](Error outcome) {
+    state->done = true;
+    state->outcome = outcome;
+    state->ended.notify_all();
+  };
+  when_acknowledged(appended, acks, std::move(callback));
+  while (!state->done) {
+    const bool notified = co_await state->ended.wait_until(deadline);
+    if (!notified && !state->done) co_return make_error_code(ReplicationErrc::timed_out);
+  }
+  if (state->outcome) co_return state->outcome;
+  co_return Result<void>{};
+}
+
+Result<void> Partition::check_readable(Offset from) const {
+  if (const Error failed = failure()) return failed;
+  // LOG-11, PAR-3
+  if (from < log_.log_start_offset() || from > high_watermark_)
+    return make_error_code(ReplicationErrc::offset_out_of_range);
+  return {};
+}
+
+Result<storage::ReadResult> Partition::read(Offset from, std::size_t bytes_max) {
+  MQ_TRY_VOID(check_readable(from));
+  if (from == high_watermark_) {
+    storage::ReadResult nothing;
+    nothing.end_offset = from;
+    return nothing;
+  }
+  return log_.read(from, high_watermark_, bytes_max);
+}
+
+asio::awaitable<Result<storage::ReadResult>> Partition::read_from_disk(Offset from,
+                                                                       std::size_t bytes_max) {
+  MQ_CO_TRY_VOID(check_readable(from));
+  ++disk_reads_;
+  auto result = co_await log_.read_from_disk(from, high_watermark_, bytes_max);
+  if (--disk_reads_ == 0) disk_reads_ended_.notify_all();
+  if (const Error failed = failure()) co_return failed;
+  co_return result;
+}
+
+void Partition::close() {
+  if (!own_failure_) own_failure_ = ReplicationErrc::closed;
+  fail_waiters(own_failure_);
+}
+
+asio::awaitable<void> Partition::closed() {
+  while (disk_reads_ > 0) co_await disk_reads_ended_.wait();
+}
+
+bool Partition::keeps(bool held, std::string_view rule) {
+  if (held) [[likely]]
+    return true;
+  counters_.invariant(false, rule, id().text());
+  own_failure_ = ReplicationErrc::invariant_broken;
+  fail_waiters(own_failure_);
+  return false;
+}
+
+void Partition::confirmed_end_moved() {
+  if (const Error failed = failure()) return fail_waiters(failed);
+  advance_high_watermark();
+}
+
+void Partition::advance_high_watermark() {
+  const Offset confirmed = log_.confirmed_end();
+  if (confirmed == high_watermark_) return;
+  // PAR-1
+  if (!keeps(confirmed > high_watermark_, "PAR-1")) return;
+  high_watermark_ = confirmed;
+  complete_acknowledged();
+  wake_fetch_waiters(false);
+}
+
+void Partition::complete_acknowledged() {
+  while (!ack_waiters_.empty() && ack_waiters_.front().end_offset <= high_watermark_) {
+    const AckWaiter waiter = std::move(ack_waiters_.front());
+    ack_waiters_.pop_front();
+    Error outcome;
+    if (waiter.leader_epoch != log_.leader_epoch()) outcome = ReplicationErrc::epoch_changed;
+    waiter.done(outcome);
+  }
+}
+
+void Partition::wake_fetch_waiters(bool all) {
+  for (auto next = fetch_waiters_.begin(); next != fetch_waiters_.end();) {
+    FetchWaiter& waiter = *next++;
+    if (!all && waiter.wanted >= high_watermark_) continue;
+    waiter.unlink();
+    waiter.wake();
+  }
+}
+
+void Partition::fail_waiters(Error why) {
+  while (!ack_waiters_.empty()) {
+    const AckWaiter waiter = std::move(ack_waiters_.front());
+    ack_waiters_.pop_front();
+    waiter.done(why);
+  }
+  wake_fetch_waiters(true);
+}
+
+}  // namespace mq::replication
