@@ -24,6 +24,7 @@ struct ApiVersions {
   ApiKey key;
   std::uint8_t min;
   std::uint8_t max;
+  friend bool operator==(const ApiVersions&, const ApiVersions&) = default;
 };
 
 /// What this release speaks, as Hello's answer tells it.

@@ -14,6 +14,7 @@ namespace mq::protocol {
 
 struct DescribeBrokerRequest {
   RequestEnvelope envelope;
+  friend bool operator==(const DescribeBrokerRequest&, const DescribeBrokerRequest&) = default;
 };
 struct DiskDescription {
   std::string path;
@@ -22,6 +23,7 @@ struct DiskDescription {
   std::uint64_t bytes_free = 0;
   std::uint64_t bytes_total = 0;
   std::uint32_t partitions = 0;
+  friend bool operator==(const DiskDescription&, const DiskDescription&) = default;
 };
 struct DescribeBrokerResponse {
   ResponseEnvelope envelope;
@@ -42,6 +44,7 @@ struct DescribeBrokerResponse {
   std::vector<DiskDescription> disks;
   std::map<std::string, std::int64_t> counters;
   std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats
+  friend bool operator==(const DescribeBrokerResponse&, const DescribeBrokerResponse&) = default;
 };
 
 std::string encode(const DescribeBrokerRequest&);

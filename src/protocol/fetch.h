@@ -15,6 +15,7 @@ struct FetchEntry {
   model::PartitionId partition;
   model::Offset offset;         ///< first wanted; the first batch may begin below it
   std::uint32_t bytes_max = 0;  ///< the first batch is sent whatever this says
+  friend bool operator==(const FetchEntry&, const FetchEntry&) = default;
 };
 struct FetchRequest {
   RequestEnvelope envelope;
@@ -22,6 +23,7 @@ struct FetchRequest {
   std::uint32_t bytes_min = 1;
   std::uint32_t bytes_max = 0;  ///< over all entries
   std::vector<FetchEntry> entries;
+  friend bool operator==(const FetchRequest&, const FetchRequest&) = default;
 };
 struct FetchResult {
   model::PartitionId partition;
@@ -30,11 +32,13 @@ struct FetchResult {
   model::Offset log_start_offset;
   model::LeaderEpoch leader_epoch;
   std::uint32_t payload_bytes = 0;  ///< whole batches, in the order of the results
+  friend bool operator==(const FetchResult&, const FetchResult&) = default;
 };
 struct FetchResponse {
   ResponseEnvelope envelope;
   std::vector<FetchResult> results;  ///< one per entry, same order; an answer of several frames has
                                      ///< each entry in one of them
+  friend bool operator==(const FetchResponse&, const FetchResponse&) = default;
 };
 
 std::string encode(const FetchRequest&);

@@ -19,6 +19,7 @@ struct HelloRequest {
   std::uint64_t client_instance = 0;    ///< random, one per client object
   std::uint64_t connection_number = 0;  ///< rises with every connection of the instance
   base::Uuid cluster_id;                ///< zero: not known yet
+  friend bool operator==(const HelloRequest&, const HelloRequest&) = default;
 };
 struct HelloResponse {
   ResponseEnvelope envelope;
@@ -28,6 +29,7 @@ struct HelloResponse {
   std::vector<ApiVersions> apis;
   std::uint32_t frame_bytes_max = 0;
   std::uint32_t batch_bytes_max = 0;  ///< largest batch any topic of this broker takes
+  friend bool operator==(const HelloResponse&, const HelloResponse&) = default;
 };
 
 std::string encode(const HelloRequest&);

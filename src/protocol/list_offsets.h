@@ -18,20 +18,24 @@ enum class OffsetPoint : std::uint8_t {
 struct ListOffsetsEntry {
   model::PartitionId partition;
   OffsetPoint point = OffsetPoint::earliest;
+  friend bool operator==(const ListOffsetsEntry&, const ListOffsetsEntry&) = default;
 };
 struct ListOffsetsRequest {
   RequestEnvelope envelope;
   std::vector<ListOffsetsEntry> entries;
+  friend bool operator==(const ListOffsetsRequest&, const ListOffsetsRequest&) = default;
 };
 struct ListOffsetsResult {
   model::PartitionId partition;
   Status status;
   model::Offset offset;
   model::LeaderEpoch leader_epoch;
+  friend bool operator==(const ListOffsetsResult&, const ListOffsetsResult&) = default;
 };
 struct ListOffsetsResponse {
   ResponseEnvelope envelope;
   std::vector<ListOffsetsResult> results;
+  friend bool operator==(const ListOffsetsResponse&, const ListOffsetsResponse&) = default;
 };
 
 std::string encode(const ListOffsetsRequest&);

@@ -18,11 +18,13 @@ struct MetadataRequest {
   std::vector<std::string> topics;  ///< by name
   std::uint64_t newer_than =
       0;  ///< wait (up to the deadline) for a cluster image above this version; 0: at once
+  friend bool operator==(const MetadataRequest&, const MetadataRequest&) = default;
 };
 struct BrokerAddress {
   std::int32_t id = -1;
   std::string host;
   std::uint32_t port = 0;
+  friend bool operator==(const BrokerAddress&, const BrokerAddress&) = default;
 };
 struct PartitionMetadata {
   std::int32_t partition = -1;
@@ -31,6 +33,7 @@ struct PartitionMetadata {
   std::int32_t partition_version = -1;
   std::vector<std::int32_t> replicas;
   std::vector<std::int32_t> in_sync;
+  friend bool operator==(const PartitionMetadata&, const PartitionMetadata&) = default;
 };
 struct TopicMetadata {
   Status status;  ///< UNKNOWN_TOPIC names the nearest existing topic in its text
@@ -38,6 +41,7 @@ struct TopicMetadata {
   base::Uuid id;
   std::uint32_t batch_bytes_max = 0;
   std::vector<PartitionMetadata> partitions;  ///< ascending
+  friend bool operator==(const TopicMetadata&, const TopicMetadata&) = default;
 };
 struct MetadataResponse {
   ResponseEnvelope envelope;
@@ -45,6 +49,7 @@ struct MetadataResponse {
   std::int32_t controller = -1;
   std::vector<BrokerAddress> brokers;
   std::vector<TopicMetadata> topics;  ///< in the order asked, or by name for all
+  friend bool operator==(const MetadataResponse&, const MetadataResponse&) = default;
 };
 
 std::string encode(const MetadataRequest&);

@@ -20,11 +20,13 @@ struct ProduceEntry {
   /// Per connection and partition: 0 starts anew, else exactly one above the batch before it
   /// (PROTOCOL.md, Order).
   std::uint64_t sequence = 0;
+  friend bool operator==(const ProduceEntry&, const ProduceEntry&) = default;
 };
 struct ProduceRequest {
   RequestEnvelope envelope;
   Acks acks = Acks::all;
   std::vector<ProduceEntry> entries;
+  friend bool operator==(const ProduceRequest&, const ProduceRequest&) = default;
 };
 struct ProduceResult {
   model::PartitionId partition;
@@ -32,10 +34,12 @@ struct ProduceResult {
   model::Offset base_offset;
   std::int64_t append_time_ms = -1;
   model::LeaderEpoch leader_epoch;
+  friend bool operator==(const ProduceResult&, const ProduceResult&) = default;
 };
 struct ProduceResponse {
   ResponseEnvelope envelope;
   std::vector<ProduceResult> results;  ///< one per entry, same order
+  friend bool operator==(const ProduceResponse&, const ProduceResponse&) = default;
 };
 
 std::string encode(const ProduceRequest&);

@@ -18,11 +18,13 @@ struct NewTopic {
   std::int32_t replicas = -1;
   std::int32_t min_isr = -1;
   std::map<std::string, std::string> settings;  ///< as text: "retention.age" = "14d"
+  friend bool operator==(const NewTopic&, const NewTopic&) = default;
 };
 struct CreateTopicsRequest {
   RequestEnvelope envelope;
   std::vector<NewTopic> topics;
   bool validate_only = false;
+  friend bool operator==(const CreateTopicsRequest&, const CreateTopicsRequest&) = default;
 };
 /// One outcome per item of create and delete.
 struct TopicResult {
@@ -30,21 +32,26 @@ struct TopicResult {
   Status status;
   base::Uuid id;
   std::int32_t partitions = 0;
+  friend bool operator==(const TopicResult&, const TopicResult&) = default;
 };
 struct CreateTopicsResponse {
   ResponseEnvelope envelope;
   std::vector<TopicResult> results;
+  friend bool operator==(const CreateTopicsResponse&, const CreateTopicsResponse&) = default;
 };
 struct DeleteTopicsRequest {
   RequestEnvelope envelope;
   std::vector<std::string> names;
+  friend bool operator==(const DeleteTopicsRequest&, const DeleteTopicsRequest&) = default;
 };
 struct DeleteTopicsResponse {
   ResponseEnvelope envelope;
   std::vector<TopicResult> results;
+  friend bool operator==(const DeleteTopicsResponse&, const DeleteTopicsResponse&) = default;
 };
 struct ListTopicsRequest {
   RequestEnvelope envelope;
+  friend bool operator==(const ListTopicsRequest&, const ListTopicsRequest&) = default;
 };
 struct TopicSummary {
   std::string name;
@@ -54,19 +61,23 @@ struct TopicSummary {
   std::uint64_t bytes = 0;    ///< on disk, leaders only
   std::uint64_t records = 0;  ///< high watermark - log start, summed
   std::int32_t partitions_not_serving = 0;
+  friend bool operator==(const TopicSummary&, const TopicSummary&) = default;
 };
 struct ListTopicsResponse {
   ResponseEnvelope envelope;
   std::vector<TopicSummary> topics;  ///< by name
+  friend bool operator==(const ListTopicsResponse&, const ListTopicsResponse&) = default;
 };
 struct DescribeTopicsRequest {
   RequestEnvelope envelope;
   std::vector<std::string> names;
+  friend bool operator==(const DescribeTopicsRequest&, const DescribeTopicsRequest&) = default;
 };
 struct TopicSetting {
   std::string name;
   std::string value;
   std::string origin;  ///< "topic", "broker.toml", "built-in"
+  friend bool operator==(const TopicSetting&, const TopicSetting&) = default;
 };
 struct PartitionDescription {
   std::int32_t partition = -1;
@@ -80,6 +91,7 @@ struct PartitionDescription {
   std::uint64_t bytes = 0;
   std::uint32_t segments = 0;
   std::string note;  ///< why it is not served; empty when it is
+  friend bool operator==(const PartitionDescription&, const PartitionDescription&) = default;
 };
 struct TopicDescription {
   std::string name;
@@ -87,10 +99,12 @@ struct TopicDescription {
   base::Uuid id;
   std::vector<TopicSetting> settings;
   std::vector<PartitionDescription> partitions;
+  friend bool operator==(const TopicDescription&, const TopicDescription&) = default;
 };
 struct DescribeTopicsResponse {
   ResponseEnvelope envelope;
   std::vector<TopicDescription> topics;
+  friend bool operator==(const DescribeTopicsResponse&, const DescribeTopicsResponse&) = default;
 };
 
 std::string encode(const CreateTopicsRequest&);

@@ -1,0 +1,187 @@
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "protocol/describe_broker.h"
+#include "protocol/fetch.h"
+#include "protocol/hello.h"
+#include "protocol/list_offsets.h"
+#include "protocol/metadata.h"
+#include "protocol/produce.h"
+#include "protocol/topics.h"
+
+/// One message of each kind with every field set to something that is not its default.
+namespace mq::protocol::testing {
+
+inline base::Uuid sample_uuid(std::uint64_t n) { return base::Uuid::from_random(n, ~n); }
+inline model::PartitionId sample_partition(std::int32_t n) {
+  return {sample_uuid(static_cast<std::uint64_t>(n)), n};
+}
+inline RequestEnvelope sample_request_envelope() {
+  return {30'000, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "billing"};
+}
+inline Status sample_status() {
+  return Status::of(WireError::not_leader, "topic \"orders\", partition 2: led by broker 3", 1);
+}
+inline ResponseEnvelope sample_response_envelope() { return {sample_status(), 250, 77}; }
+
+inline HelloRequest sample(HelloRequest*) {
+  return {sample_request_envelope(), "0.1.0", 0x1122334455667788, 3, sample_uuid(9)};
+}
+inline HelloResponse sample(HelloResponse*) {
+  return {sample_response_envelope(),
+          "0.1.0",
+          7,
+          sample_uuid(9),
+          {kSupportedApis.begin(), kSupportedApis.end()},
+          8 << 20,
+          1 << 20};
+}
+inline MetadataRequest sample(MetadataRequest*) {
+  return {sample_request_envelope(), true, {"orders", "payments"}, 76};
+}
+inline MetadataResponse sample(MetadataResponse*) {
+  const PartitionMetadata first{0, 1, 5, 6, {1, 2, 3}, {1, 3}};
+  const PartitionMetadata second{4, 2, 8, 9, {2, 1}, {2}};
+  return {sample_response_envelope(),
+          sample_uuid(9),
+          1,
+          {{1, "broker-1.example", 9500}, {2, "10.0.0.2", 65535}},
+          {{Status{}, "orders", sample_uuid(4), 1 << 20, {first, second}},
+           {sample_status(), "order", {}, 0, {}}}};
+}
+inline ProduceRequest sample(ProduceRequest*) {
+  return {sample_request_envelope(),
+          Acks::leader,
+          {{sample_partition(0), 1200, 0}, {sample_partition(3), 99, 1'000'000'000'000}}};
+}
+inline ProduceResponse sample(ProduceResponse*) {
+  return {sample_response_envelope(),
+          {{sample_partition(0), {}, model::Offset(41), 1'700'000'000'000, model::LeaderEpoch(3)},
+           {sample_partition(3), sample_status(), model::Offset(), -1, model::LeaderEpoch()}}};
+}
+inline FetchRequest sample(FetchRequest*) {
+  return {sample_request_envelope(),
+          500,
+          1,
+          4 << 20,
+          {{sample_partition(0), model::Offset(0), 1 << 20},
+           {sample_partition(3), model::Offset(std::int64_t{1} << 60), 0}}};
+}
+inline FetchResponse sample(FetchResponse*) {
+  return {
+      sample_response_envelope(),
+      {{sample_partition(0), {}, model::Offset(100), model::Offset(5), model::LeaderEpoch(3), 4096},
+       {sample_partition(3), sample_status(), {}, {}, {}, 0}}};
+}
+inline ListOffsetsRequest sample(ListOffsetsRequest*) {
+  return {
+      sample_request_envelope(),
+      {{sample_partition(0), OffsetPoint::earliest}, {sample_partition(1), OffsetPoint::latest}}};
+}
+inline ListOffsetsResponse sample(ListOffsetsResponse*) {
+  return {sample_response_envelope(),
+          {{sample_partition(0), {}, model::Offset(12), model::LeaderEpoch(3)},
+           {sample_partition(1), sample_status(), {}, {}}}};
+}
+inline CreateTopicsRequest sample(CreateTopicsRequest*) {
+  return {sample_request_envelope(),
+          {{"orders", 12, 3, 2, {{"durability", "disk"}, {"retention.age", "14d"}}}, {"plain"}},
+          true};
+}
+inline CreateTopicsResponse sample(CreateTopicsResponse*) {
+  return {sample_response_envelope(),
+          {{"orders", {}, sample_uuid(4), 12}, {"plain", sample_status(), {}, 0}}};
+}
+inline DeleteTopicsRequest sample(DeleteTopicsRequest*) {
+  return {sample_request_envelope(), {"orders", "plain"}};
+}
+inline DeleteTopicsResponse sample(DeleteTopicsResponse*) {
+  return {sample_response_envelope(), {{"orders", {}, sample_uuid(4), 12}}};
+}
+inline ListTopicsRequest sample(ListTopicsRequest*) { return {sample_request_envelope()}; }
+inline ListTopicsResponse sample(ListTopicsResponse*) {
+  return {sample_response_envelope(),
+          {{"orders", sample_uuid(4), 12, 1, std::uint64_t{1} << 40, 1'000'000, 2}}};
+}
+inline DescribeTopicsRequest sample(DescribeTopicsRequest*) {
+  return {sample_request_envelope(), {"orders"}};
+}
+inline DescribeTopicsResponse sample(DescribeTopicsResponse*) {
+  const PartitionDescription served{0, 1, 5, {1, 2}, {1}, 10, 90, 100, 1 << 20, 3, "no leader"};
+  return {sample_response_envelope(),
+          {{"orders",
+            sample_status(),
+            sample_uuid(4),
+            {{"durability", "disk", "built-in"}, {"retention.age", "1h", "topic"}},
+            {served}}}};
+}
+inline DescribeBrokerRequest sample(DescribeBrokerRequest*) { return {sample_request_envelope()}; }
+inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
+  DescribeBrokerResponse response;
+  response.envelope = sample_response_envelope();
+  response.broker_id = 1;
+  response.version = "0.1.0";
+  response.cluster_id = sample_uuid(9);
+  response.metadata_kind = "local";
+  response.uptime_ms = 123'456;
+  response.process_id = 4242;
+  response.resident_bytes = 30 << 20;
+  response.cpu_user_ms = 1000;
+  response.cpu_system_ms = 500;
+  response.workers = 2;
+  response.connections = 17;
+  response.topics = 3;
+  response.partitions = 24;
+  response.partitions_not_serving = 1;
+  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24}, {"/mnt/b", "failed", 1, 2, 3, 4}};
+  response.counters = {{"appends", 12}, {"invariant_violations.PAR-1", -1}};
+  response.warnings = {"partition 4 is corrupt"};
+  return response;
+}
+
+template <class Message>
+Message sample() {
+  return sample(static_cast<Message*>(nullptr));
+}
+
+using Requests = std::tuple<HelloRequest, MetadataRequest, ProduceRequest, FetchRequest,
+                            ListOffsetsRequest, CreateTopicsRequest, DeleteTopicsRequest,
+                            ListTopicsRequest, DescribeTopicsRequest, DescribeBrokerRequest>;
+using Responses = std::tuple<HelloResponse, MetadataResponse, ProduceResponse, FetchResponse,
+                             ListOffsetsResponse, CreateTopicsResponse, DeleteTopicsResponse,
+                             ListTopicsResponse, DescribeTopicsResponse, DescribeBrokerResponse>;
+
+// One name for all decoders, chosen by the type that is wanted.
+#define MQ_TEST_DECODER(Type, function) \
+  inline base::Result<Type> decode_as(base::Bytes header, const Type*) { return function(header); }
+MQ_TEST_DECODER(HelloRequest, decode_hello_request)
+MQ_TEST_DECODER(HelloResponse, decode_hello_response)
+MQ_TEST_DECODER(MetadataRequest, decode_metadata_request)
+MQ_TEST_DECODER(MetadataResponse, decode_metadata_response)
+MQ_TEST_DECODER(ProduceRequest, decode_produce_request)
+MQ_TEST_DECODER(ProduceResponse, decode_produce_response)
+MQ_TEST_DECODER(FetchRequest, decode_fetch_request)
+MQ_TEST_DECODER(FetchResponse, decode_fetch_response)
+MQ_TEST_DECODER(ListOffsetsRequest, decode_list_offsets_request)
+MQ_TEST_DECODER(ListOffsetsResponse, decode_list_offsets_response)
+MQ_TEST_DECODER(CreateTopicsRequest, decode_create_topics_request)
+MQ_TEST_DECODER(CreateTopicsResponse, decode_create_topics_response)
+MQ_TEST_DECODER(DeleteTopicsRequest, decode_delete_topics_request)
+MQ_TEST_DECODER(DeleteTopicsResponse, decode_delete_topics_response)
+MQ_TEST_DECODER(ListTopicsRequest, decode_list_topics_request)
+MQ_TEST_DECODER(ListTopicsResponse, decode_list_topics_response)
+MQ_TEST_DECODER(DescribeTopicsRequest, decode_describe_topics_request)
+MQ_TEST_DECODER(DescribeTopicsResponse, decode_describe_topics_response)
+MQ_TEST_DECODER(DescribeBrokerRequest, decode_describe_broker_request)
+MQ_TEST_DECODER(DescribeBrokerResponse, decode_describe_broker_response)
+#undef MQ_TEST_DECODER
+
+template <class Message>
+base::Result<Message> decode_as(base::Bytes header) {
+  return decode_as(header, static_cast<const Message*>(nullptr));
+}
+
+}  // namespace mq::protocol::testing
