@@ -22,6 +22,10 @@ HotCounters::HotCounters(base::Counters& counters)
       fetch_bytes(counters.get("fetch_bytes_total")),
       fetch_disk_reads(counters.get("fetch_disk_reads_total")) {}
 
+Core::Core(base::Counters& all_counters, base::FileSystem& file_system)
+    : counters(all_counters), hot(all_counters), files(file_system) {}
+Core::~Core() = default;
+
 void Core::adopt(const metadata::ImagePtr& image) {
   std::uint32_t largest = topic_defaults.batch_bytes;
   for (const auto& [name, topic] : image->topics())

@@ -41,8 +41,8 @@ struct HotCounters {
 /// are set before the listener opens and constant afterwards, but for the atomics; what belongs to
 /// the home runtime (controller, disk) is called there.
 struct Core {
-  Core(base::Counters& all_counters, base::FileSystem& file_system)
-      : counters(all_counters), hot(all_counters), files(file_system) {}
+  Core(base::Counters& all_counters, base::FileSystem& file_system);
+  ~Core();
 
   base::Counters& counters;
   HotCounters hot;

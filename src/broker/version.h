@@ -2,9 +2,10 @@
 
 #include <string_view>
 
+#include "mq/version.h"
+
 namespace mq::broker {
 
-/// Of the release, from the build.
-inline constexpr std::string_view kVersion = MQ_VERSION;
+inline constexpr std::string_view kVersion = MQ_VERSION_TEXT;
 
 }  // namespace mq::broker

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/real/asio_network.h"
+#include "base/real/posix_file_system.h"
+#include "base/real/real_runtime.h"
+#include "base/real/stop_signals.h"
+#include "base/real/thread_disk_executor.h"
+#include "base/wait_list.h"
+#include "broker/broker.h"
+#include "broker/service_manager.h"
+
+namespace mq::broker {
+
+/// A broker on the machine's own threads, disk and network: what `mqbroker --config FILE` runs.
+///
+/// The calling thread serves the first worker. SIGTERM or SIGINT stops in order; the second one
+/// ends the process at once, which costs the next start a look at the newest segments.
+class Daemon {
+ public:
+  Daemon(config::BrokerConfig config, std::string config_file, std::vector<std::string> warnings);
+  ~Daemon();
+
+  /// Until it has stopped. The exit status of the process.
+  int run();
+
+ private:
+  BrokerParts parts();
+  asio::awaitable<void> serve();
+  void log_ready(base::Duration took) const;
+  void on_signal(int signal);
+  void on_status(const std::string& text);
+
+  config::BrokerConfig config_;
+  std::string config_file_;
+  std::vector<std::string> warnings_;
+  base::Counters counters_;
+  base::PosixFileSystem files_;
+  std::vector<std::unique_ptr<base::RealRuntime>> runtimes_;
+  std::unique_ptr<base::AsioNetwork> network_;
+  // Declared behind the runtimes, which their work resumes on, and joined before them.
+  std::unique_ptr<base::ThreadDiskExecutor> metadata_executor_;
+  std::unique_ptr<base::ThreadDiskExecutor> disk_executor_;
+  ServiceManager manager_;
+  std::unique_ptr<Broker> broker_;
+  std::unique_ptr<base::StopSignals> signals_;
+  std::unique_ptr<base::WaitList> stop_asked_list_;
+  bool ready_ = false;
+  bool stop_asked_ = false;
+  std::string last_status_;
+  int exit_status_ = 0;
+};
+
+}  // namespace mq::broker

@@ -1,0 +1,62 @@
+#include "broker/start_checks.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace mq::broker {
+namespace {
+
+/// Kept back for segments, indexes, the metadata store and the process itself.
+constexpr std::uint64_t kFilesReserved = 512;
+constexpr std::uint64_t kFilesWanted = 65'536;
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+}  // namespace
+
+Surroundings look_around() {
+  Surroundings around;
+  around.root = ::geteuid() == 0;
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) around.open_files_max = limit.rlim_cur;
+  return around;
+}
+
+void raise_open_files_limit() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // start_warnings() tells what is in force
+}
+
+std::vector<std::string> start_warnings(const config::BrokerConfig& config,
+                                        const Surroundings& around) {
+  std::vector<std::string> warnings;
+  if (around.root) warnings.emplace_back("the broker runs as root; it needs no privileges");
+  if (!is_loopback(config.listener.bind.host)) {
+    warnings.push_back(
+        fmt::format("{} can be reached from the network, and nobody has to authenticate: whoever "
+                    "reaches it may "
+                    "read, write and delete everything",
+                    config.listener.bind.text()));
+  }
+  if (around.open_files_max < kFilesWanted) {
+    warnings.push_back(
+        fmt::format("the limit of open files is {}, {} is advised (LimitNOFILE, ulimit -n); up to "
+                    "{} connections are taken",
+                    around.open_files_max, kFilesWanted, connections_possible(config, around)));
+  }
+  return warnings;
+}
+
+std::size_t connections_possible(const config::BrokerConfig& config, const Surroundings& around) {
+  const std::uint64_t free =
+      around.open_files_max > kFilesReserved ? around.open_files_max - kFilesReserved : 0;
+  const std::uint64_t possible = std::max<std::uint64_t>(free / 4 * 3, 16);
+  return static_cast<std::size_t>(std::min<std::uint64_t>(config.limits.connections, possible));
+}
+
+}  // namespace mq::broker

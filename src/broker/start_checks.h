@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/broker_config.h"
+
+namespace mq::broker {
+
+/// What the process finds around it.
+struct Surroundings {
+  bool root = false;
+  std::uint64_t open_files_max = 0;  ///< RLIMIT_NOFILE
+};
+Surroundings look_around();
+
+/// Raises the soft limit of open files to the hard one.
+void raise_open_files_limit();
+
+/// One line for each thing that is allowed but worth knowing: running as root, listening on the
+/// network while no one has to authenticate, few open files.
+std::vector<std::string> start_warnings(const config::BrokerConfig& config,
+                                        const Surroundings& around);
+
+/// How many connections may be open, so that data files always find a descriptor.
+std::size_t connections_possible(const config::BrokerConfig& config, const Surroundings& around);
+
+}  // namespace mq::broker

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/wait_list.h"
+#include "storage/partition_log.h"
+
+namespace mq::testing {
+
+/// A log in memory whose confirmed end the test moves by hand (or follows the end, as under
+/// durability `memory`). Each append is one batch of one offset.
+class FakeLog final : public storage::PartitionLog {
+ public:
+  explicit FakeLog(bool confirm_at_once) : confirm_at_once_(confirm_at_once) {
+    id_.topic = base::Uuid::from_random(1, 2);
+    id_.partition = 0;
+    epoch_starts_.push_back({model::LeaderEpoch(1), model::Offset(0)});
+  }
+
+  const model::PartitionId& id() const override { return id_; }
+  const std::string& topic_name() const override { return name_; }
+
+  base::Result<storage::AppendInfo> append(base::Buffer, base::MutableBytes batch) override {
+    if (failure_) return failure_;
+    if (next_append_error_) return std::exchange(next_append_error_, base::Error());
+    storage::AppendInfo info;
+    info.base_offset = model::Offset(end_ + gap_);
+    info.end_offset = model::Offset(end_ + gap_ + 1);
+    info.leader_epoch = leader_epoch_;
+    end_ = info.end_offset.value();
+    stored_.emplace_back(batch.begin(), batch.end());
+    if (confirm_at_once_) confirmed_ = end_;
+    return info;
+  }
+  model::Offset log_start_offset() const override { return model::Offset(start_); }
+  model::Offset log_end_offset() const override { return model::Offset(end_); }
+  model::Offset durable_offset() const override { return model::Offset(confirmed_); }
+  model::Offset confirmed_end() const override { return model::Offset(confirmed_); }
+  model::LeaderEpoch leader_epoch() const override { return leader_epoch_; }
+  base::Result<void> start_epoch(model::LeaderEpoch epoch) override {
+    leader_epoch_ = epoch;
+    return {};
+  }
+  const std::vector<storage::EpochStart>& epoch_starts() const override { return epoch_starts_; }
+  base::Result<storage::ReadResult> read(model::Offset from, model::Offset limit,
+                                         std::size_t) override {
+    if (cold_) return make_error_code(storage::StorageErrc::not_cached);
+    return contents(from, limit);
+  }
+  asio::awaitable<base::Result<storage::ReadResult>> read_from_disk(model::Offset from,
+                                                                    model::Offset limit,
+                                                                    std::size_t) override {
+    while (disk_hangs_) co_await disk_list_->wait();
+    co_return contents(from, limit);
+  }
+  void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
+  base::Error failure() const override { return failure_; }
+  void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }
+  const model::TopicSettings& settings() const override { return settings_; }
+  std::uint64_t bytes_on_disk() const override { return 0; }
+  std::uint32_t segments() const override { return 1; }
+
+  void confirm(std::int64_t end) {
+    confirmed_ = end;
+    if (changed_) changed_();
+  }
+  void fail(base::Error error) {
+    failure_ = error;
+    if (changed_) changed_();
+  }
+  void refuse_next_append(base::Error error) { next_append_error_ = error; }
+  void leave_gap(std::int64_t offsets) { gap_ = offsets; }
+  void trim(std::int64_t start) { start_ = start; }
+  void go_cold() { cold_ = true; }
+  void hang_disk(base::Runtime& runtime) {
+    disk_hangs_ = true;
+    disk_list_ = std::make_unique<base::WaitList>(runtime);
+  }
+  void release_disk() {
+    disk_hangs_ = false;
+    disk_list_->notify_all();
+  }
+
+ private:
+  base::Result<storage::ReadResult> contents(model::Offset from, model::Offset limit) const {
+    storage::ReadResult result;
+    result.bytes = static_cast<std::size_t>(limit.value() - from.value());
+    result.end_offset = limit;
+    return result;
+  }
+
+  bool confirm_at_once_;
+  model::PartitionId id_;
+  std::string name_ = "topic";
+  model::TopicSettings settings_;
+  model::LeaderEpoch leader_epoch_{1};
+  std::vector<storage::EpochStart> epoch_starts_;
+  std::vector<std::vector<std::byte>> stored_;
+  std::int64_t start_ = 0;
+  std::int64_t end_ = 0;
+  std::int64_t confirmed_ = 0;
+  std::int64_t gap_ = 0;
+  bool cold_ = false;
+  bool disk_hangs_ = false;
+  std::unique_ptr<base::WaitList> disk_list_;
+  base::Error next_append_error_;
+  base::Error failure_;
+  std::function<void()> changed_;
+};
+
+}  // namespace mq::testing

@@ -1,0 +1,250 @@
+#include "replication/partition.h"
+
+#include <gtest/gtest.h>
+
+#include "fake_log.h"
+#include "support/run.h"
+#include "support/sim_runtime.h"
+
+namespace mq::replication {
+namespace {
+
+using testing::FakeLog;
+
+struct PartitionTest : ::testing::Test {
+  testing::Simulator simulator{1};
+  testing::SimRuntime runtime{simulator};
+  base::Counters counters;
+
+  base::Result<storage::AppendInfo> append(Partition& partition, std::uint64_t sequence) {
+    std::array<std::byte, 4> batch{};
+    return partition.append({}, batch, {7, 1, sequence});
+  }
+  void settle() {
+    while (simulator.step()) {
+    }
+  }
+};
+
+struct CountingWaiter final : FetchWaiter {
+  void wake() override { ++woken; }
+  int woken = 0;
+};
+
+TEST_F(PartitionTest, UnderMemoryAnAppendIsConfirmedAtOnce) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  const auto appended = append(partition, 0);
+  ASSERT_TRUE(appended);
+  EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::leader));
+  EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::all));
+  EXPECT_EQ(partition.high_watermark(), Offset(1));
+}
+
+// PAR-2, PAR-3
+TEST_F(PartitionTest, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  const auto appended = append(partition, 0);
+  ASSERT_TRUE(appended);
+  EXPECT_FALSE(partition.is_acknowledged(*appended, Acks::leader));
+  EXPECT_FALSE(partition.is_acknowledged(*appended, Acks::all));
+  EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::none));
+  const auto read = partition.read(Offset(0), 100);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->bytes, 0U);
+  EXPECT_EQ(partition.read(Offset(1), 100).error(),
+            make_error_code(ReplicationErrc::offset_out_of_range));
+  log.confirm(1);
+  EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::all));
+  EXPECT_EQ(partition.read(Offset(0), 100)->bytes, 1U);
+}
+
+TEST_F(PartitionTest, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  std::vector<int> order;
+  for (int i = 0; i < 3; ++i) {
+    const auto appended = append(partition, static_cast<std::uint64_t>(i));
+    partition.when_acknowledged(*appended, Acks::all, [&order, i](Error error) {
+      EXPECT_FALSE(error);
+      order.push_back(i);
+    });
+  }
+  log.confirm(2);
+  EXPECT_EQ(order, (std::vector<int>{0, 1}));
+  log.confirm(3);
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(PartitionTest, AcknowledgedTimesOutAtItsDeadline) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  const auto appended = append(partition, 0);
+  const auto deadline = runtime.now() + std::chrono::seconds(3);
+  const auto outcome =
+      testing::run(simulator, partition.acknowledged(*appended, Acks::all, deadline));
+  EXPECT_EQ(outcome.error(), make_error_code(ReplicationErrc::timed_out));
+  EXPECT_EQ(runtime.now(), deadline);
+  partition.close();
+}
+
+TEST_F(PartitionTest, ANewLeaderEpochTakesTheAcknowledgementAway) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  const auto appended = append(partition, 0);
+  Error outcome;
+  partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
+  ASSERT_TRUE(log.start_epoch(model::LeaderEpoch(2)));
+  log.confirm(1);
+  EXPECT_EQ(outcome, make_error_code(ReplicationErrc::epoch_changed));
+}
+
+TEST_F(PartitionTest, ARefusedBatchDoesNotReachTheLog) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_EQ(partition.log_end_offset(), Offset(0));
+}
+
+// A batch that the log refused has not been applied, so those behind it are not either.
+TEST_F(PartitionTest, AFailedAppendKeepsThoseBehindItOut) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(partition, 1).error(), make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(partition, 2).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_TRUE(append(partition, 1));
+}
+
+TEST_F(PartitionTest, AnAppendWakesThoseWhoWaitForIt) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  CountingWaiter waiter;
+  waiter.wanted = Offset(0);
+  partition.add_waiter(waiter);
+  CountingWaiter later;
+  later.wanted = Offset(1);
+  partition.add_waiter(later);
+  ASSERT_TRUE(append(partition, 0));
+  EXPECT_EQ(waiter.woken, 1);
+  EXPECT_EQ(later.woken, 0);
+  ASSERT_TRUE(append(partition, 1));
+  EXPECT_EQ(waiter.woken, 1);
+  EXPECT_EQ(later.woken, 1);
+}
+
+TEST_F(PartitionTest, UnderDiskTheFlushWakesThoseWhoWait) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  CountingWaiter waiter;
+  waiter.wanted = Offset(0);
+  partition.add_waiter(waiter);
+  ASSERT_TRUE(append(partition, 0));
+  EXPECT_EQ(waiter.woken, 0);
+  log.confirm(1);
+  EXPECT_EQ(waiter.woken, 1);
+}
+
+TEST_F(PartitionTest, AWaiterThatLeavesIsNotWoken) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  {
+    CountingWaiter waiter;
+    waiter.wanted = Offset(0);
+    partition.add_waiter(waiter);
+  }
+  EXPECT_TRUE(append(partition, 0));
+}
+
+TEST_F(PartitionTest, CloseEndsEveryWait) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  CountingWaiter waiter;
+  waiter.wanted = Offset(0);
+  partition.add_waiter(waiter);
+  const auto appended = append(partition, 0);
+  Error outcome;
+  partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
+  partition.close();
+  EXPECT_EQ(outcome, make_error_code(ReplicationErrc::closed));
+  EXPECT_EQ(waiter.woken, 1);
+  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::closed));
+  EXPECT_EQ(partition.read(Offset(0), 1).error(), make_error_code(ReplicationErrc::closed));
+}
+
+TEST_F(PartitionTest, AFailedDiskFailsTheWaiters) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  const auto appended = append(partition, 0);
+  Error outcome;
+  partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
+  log.fail(make_error_code(storage::StorageErrc::disk_failed));
+  EXPECT_EQ(outcome, make_error_code(storage::StorageErrc::disk_failed));
+  Error later;
+  partition.when_acknowledged(*appended, Acks::all, [&](Error error) { later = error; });
+  EXPECT_FALSE(later);  // never from within the call
+  settle();
+  EXPECT_EQ(later, make_error_code(storage::StorageErrc::disk_failed));
+}
+
+// PAR-1
+TEST_F(PartitionTest, AFallingConfirmedEndTakesThePartitionOffline) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  log.confirm(0);
+  EXPECT_EQ(partition.high_watermark(), Offset(1));
+  EXPECT_EQ(partition.failure(), make_error_code(ReplicationErrc::invariant_broken));
+  EXPECT_EQ(counters.snapshot().at("invariant_violations_total{id=PAR-1}"), 1);
+}
+
+// LOG-1
+TEST_F(PartitionTest, AGapBetweenBatchesTakesThePartitionOffline) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  log.leave_gap(5);
+  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::invariant_broken));
+  EXPECT_EQ(append(partition, 2).error(), make_error_code(ReplicationErrc::invariant_broken));
+}
+
+// LOG-11
+TEST_F(PartitionTest, ReadsOutsideTheLogAreOutOfRange) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(partition, 1));
+  log.trim(1);
+  const auto out_of_range = make_error_code(ReplicationErrc::offset_out_of_range);
+  EXPECT_EQ(partition.read(Offset(0), 1).error(), out_of_range);
+  EXPECT_EQ(partition.read(Offset(3), 1).error(), out_of_range);
+  EXPECT_EQ(partition.read(Offset(-1), 1).error(), out_of_range);
+  EXPECT_TRUE(partition.read(Offset(2), 1));
+}
+
+TEST_F(PartitionTest, ClosedWaitsForReadsFromTheDisk) {
+  FakeLog log(true);
+  log.hang_disk(runtime);
+  log.go_cold();
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  EXPECT_EQ(partition.read(Offset(0), 1).error(),
+            make_error_code(storage::StorageErrc::not_cached));
+  const auto reading = testing::start_for_outcome(simulator.executor(),
+                                                  partition.read_from_disk(Offset(0), 1), [] {});
+  settle();
+  partition.close();
+  const auto closing = testing::start_for_outcome(simulator.executor(), partition.closed(), [] {});
+  settle();
+  EXPECT_FALSE(closing->value);
+  log.release_disk();
+  settle();
+  EXPECT_TRUE(closing->value);
+  ASSERT_TRUE(reading->value);
+  EXPECT_EQ(reading->value->error(), make_error_code(ReplicationErrc::closed));
+}
+
+}  // namespace
+}  // namespace mq::replication
