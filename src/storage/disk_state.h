@@ -1,0 +1,62 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/counters.h"
+#include "base/disk_executor.h"
+#include "base/file_system.h"
+#include "base/runtime.h"
+#include "storage/disk.h"
+
+namespace mq::storage {
+
+/// What a disk and its logs share on all threads: whether it has failed or is full, and through
+/// what it is reached. Work on the disk's threads keeps it alive.
+class DiskState {
+ public:
+  DiskState(std::string path, DiskConfig config, base::FileSystem& files,
+            base::DiskExecutor& executor, base::Runtime& home, base::Counters& counters);
+
+  const std::string path;
+  const DiskConfig config;
+  base::FileSystem& files;
+  base::DiskExecutor& executor;
+  base::Runtime& home;
+  base::Counters& counters;
+
+  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+  /// REC-5: from now on nothing of this disk is synced or served. Logs the first reason.
+  void fail(std::string_view operation, const std::string& file, Error error);
+
+  [[nodiscard]] bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
+  void set_full(bool full);
+
+  /// Counts appended bytes; true each time so many came together that the free space should be
+  /// looked at before the next tick.
+  [[nodiscard]] bool note_appended(std::uint64_t bytes) noexcept;
+
+  /// The free space should be looked at now. Any thread.
+  void ask_for_space_check();
+
+  /// What the Disk does, on the home runtime, when something happened on another thread.
+  struct Listener {
+    std::function<void()> changed;  ///< failed() or full()
+    std::function<void()> check_space;
+  };
+  /// Set and given up on the home runtime; after that nothing is called any more.
+  void listen(std::shared_ptr<Listener> listener) { listener_.store(std::move(listener)); }
+
+ private:
+  void announce();
+
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> full_{false};
+  std::atomic<std::uint64_t> appended_{0};
+  std::atomic<std::shared_ptr<Listener>> listener_;
+};
+
+}  // namespace mq::storage

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "storage/disk_files.h"
+#include "storage/disk_state.h"
+
+namespace mq::storage {
+
+/// One log's part in flushing: what is to be synced, and what has been. Made by the log; its
+/// contents belong to the Flusher's lock.
+class LogSync {
+ public:
+  /// `synced` runs on `worker` after each sync of this log and must tolerate that the log has gone.
+  LogSync(base::Runtime& worker, std::string directory, LogCheckpoint reached,
+          std::shared_ptr<base::File> active, std::function<void(const SyncPoint&)> synced)
+      : worker_(worker),
+        directory_(std::move(directory)),
+        synced_(std::move(synced)),
+        target_(reached.recovery_point),
+        active_(std::move(active)),
+        reached_(std::move(reached)) {}
+
+ private:
+  friend class Flusher;
+  struct Sealing {
+    std::shared_ptr<base::File> file;  // open until synced: it must be the descriptor that wrote
+    SealedSegment segment;
+  };
+
+  base::Runtime& worker_;
+  const std::string directory_;
+  const std::function<void(const SyncPoint&)> synced_;
+
+  bool queued_ = false;
+  bool closed_ = false;
+  SyncPoint target_;
+  std::shared_ptr<base::File> active_;
+  std::vector<Sealing> sealing_;
+  bool directory_changed_ = false;
+  LogCheckpoint reached_;
+};
+
+/// Group commit of one disk: one round of fdatasync at a time on the disk executor, which takes
+/// every log that asked meanwhile. Only here do recovery points move (REC-2). Thread-safe.
+class Flusher : public std::enable_shared_from_this<Flusher> {
+ public:
+  explicit Flusher(std::shared_ptr<DiskState> disk) : disk_(std::move(disk)) {}
+
+  /// Everything up to `end` is written; make it durable soon.
+  void request(const std::shared_ptr<LogSync>& log, const SyncPoint& end);
+  /// The log goes on at `start` in a new file in its directory; the one before is finished.
+  void rolled(LogSync& log, const SealedSegment& finished, std::shared_ptr<base::File> active,
+              const SyncPoint& start);
+  void set_log_start(LogSync& log, model::Offset log_start_offset);
+  void set_epoch_starts(LogSync& log, std::vector<EpochStart> epoch_starts);
+  /// No more syncs of this log begin.
+  void close(LogSync& log);
+
+  /// What the checkpoint may say of the log now.
+  [[nodiscard]] LogCheckpoint reached(const LogSync& log) const;
+  /// `changes` rises whenever reached() of any log changed, `rolls` with each finished segment that
+  /// became durable.
+  struct Progress {
+    std::uint64_t changes = 0;
+    std::uint64_t rolls = 0;
+  };
+  [[nodiscard]] Progress progress() const;
+
+ private:
+  struct Job {
+    std::shared_ptr<LogSync> log;
+    SyncPoint target;
+    std::shared_ptr<base::File> active;
+    std::vector<LogSync::Sealing> sealing;
+    bool directory_changed = false;
+  };
+  void submit_round();
+  void run_round();
+  Job take_job(const std::shared_ptr<LogSync>& log);
+  Result<void> sync(const Job& job);
+  Result<void> sync_file(base::File& file, const std::string& directory);
+  void finish(Job& job);
+
+  const std::shared_ptr<DiskState> disk_;
+  mutable std::mutex mutex_;  // guards everything below and the contents of every LogSync
+  std::vector<std::shared_ptr<LogSync>> queue_;
+  bool round_running_ = false;
+  Progress progress_;
+};
+
+}  // namespace mq::storage

@@ -1,0 +1,351 @@
+#include "storage/local_disk.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "storage/disk_files.h"
+#include "storage/sealed_file.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+namespace {
+
+using model::Offset;
+using model::PartitionId;
+
+/// Checkpoints because of rolls come at most this often.
+constexpr auto kCheckpointSpacing = std::chrono::milliseconds(1000);
+constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
+
+}  // namespace
+
+Result<std::unique_ptr<Disk>> Disk::open(DataDirectory directory, DiskConfig config,
+                                         base::FileSystem& files, base::DiskExecutor& executor,
+                                         base::Runtime& home, base::Counters& counters,
+                                         Refusal& refusal) {
+  auto disk = std::make_unique<LocalDisk>(std::move(directory), std::move(config), files, executor,
+                                          home, counters);
+  MQ_TRY_VOID(disk->adopt(refusal));
+  return std::unique_ptr<Disk>(std::move(disk));
+}
+
+LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSystem& files,
+                     base::DiskExecutor& executor, base::Runtime& home, base::Counters& counters)
+    : state_(std::make_shared<DiskState>(directory.path, std::move(config), files, executor, home,
+                                         counters)),
+      listener_(std::make_shared<DiskState::Listener>()),
+      flusher_(std::make_shared<Flusher>(state_)),
+      lock_(std::move(directory.lock)),
+      found_identity_(directory.identity),
+      checkpoint_(state_, [this] { return checkpoint_body(); }),
+      tasks_(home),
+      wake_(home) {
+  listener_->changed = [this] { state_changed(); };
+  listener_->check_space = [this] {
+    if (!stopping_) tasks_.spawn("storage space check", check_space());
+  };
+  state_->listen(listener_);
+}
+
+LocalDisk::~LocalDisk() { state_->listen(nullptr); }
+
+Result<void> LocalDisk::adopt(Refusal& refusal) {
+  const DiskConfig& config = state_->config;
+  if (found_identity_) {
+    identity_ = *found_identity_;
+    if (identity_.cluster == config.cluster) return {};
+    refusal = {StorageErrc::wrong_directory,
+               fmt::format("data directory {} belongs to cluster {}, this broker is of cluster {}",
+                           state_->path, identity_.cluster.hex(), config.cluster.hex())};
+    return refusal.error;
+  }
+  identity_.cluster = config.cluster;
+  identity_.broker = config.broker;
+  identity_.disk = base::Uuid::from_random(state_->home.random(), state_->home.random());
+  // The checkpoint comes first: a directory with identity and without checkpoint has lost it.
+  auto saved =
+      save_sealed(state_->files, path_of(kCheckpointFile), kCheckpointMagic, encode_checkpoint({}));
+  if (saved)
+    saved = save_sealed(state_->files, path_of(kIdentityFile), kIdentityMagic,
+                        encode_identity(identity_));
+  if (saved) return {};
+  refusal = {saved.error(), fmt::format("data directory {} cannot be written: {}", state_->path,
+                                        saved.error().message())};
+  return refusal.error;
+}
+
+std::string LocalDisk::path_of(std::string_view name) const {
+  return state_->path + "/" + std::string(name);
+}
+
+PartitionLog* LocalDisk::find(const PartitionId& id) {
+  const auto found = logs_.find(id);
+  return found == logs_.end() ? nullptr : found->second.get();
+}
+
+std::vector<PartitionId> LocalDisk::partitions() const {
+  std::vector<PartitionId> ids;
+  for (const auto& [id, log] : logs_) ids.push_back(id);
+  return ids;
+}
+
+std::vector<LocalDisk::LogPtr> LocalDisk::logs() const {
+  std::vector<LogPtr> all;
+  for (const auto& [id, log] : logs_) all.push_back(log);
+  return all;
+}
+
+std::uint64_t LocalDisk::used_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, log] : logs_) bytes += log->recent_bytes();
+  return bytes;
+}
+
+TailBudget& LocalDisk::budget_of(base::Runtime& worker) {
+  auto& budget = budgets_[&worker];
+  if (!budget) budget = std::make_unique<TailBudget>(state_->config.tail_cache_bytes);
+  return *budget;
+}
+
+Result<LocalDisk::LogPtr> LocalDisk::open_log(const LogSpec& spec, RecoveredLog recovered) {
+  auto persist = [this]() -> asio::awaitable<Result<void>> {
+    return run_on(state_->home, checkpoint_.write());
+  };
+  return LocalLog::open(spec, path_of(spec.id.text()), std::move(recovered), state_, flusher_,
+                        budget_of(*spec.worker), std::move(persist));
+}
+
+/// REC-2: only what the flusher has seen synced.
+std::vector<std::byte> LocalDisk::checkpoint_body() const {
+  Checkpoint checkpoint = kept_;
+  for (const auto& [id, log] : logs_) {
+    if (log->sync_state()) checkpoint[id] = flusher_->reached(*log->sync_state());
+  }
+  return encode_checkpoint(checkpoint);
+}
+
+asio::awaitable<Result<PartitionLog*>> LocalDisk::create_log(LogSpec spec) {
+  if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
+  if (stopping_) co_return make_error_code(StorageErrc::closed);
+  if (logs_.contains(spec.id)) co_return make_error_code(StorageErrc::already_exists);
+  if (state_->full()) co_return make_error_code(StorageErrc::storage_full);
+  RecoverySpec files;
+  files.id = spec.id;
+  files.topic_name = spec.topic_name;
+  files.directory = path_of(spec.id.text());
+  Result<RecoveredLog> made = make_error_code(StorageErrc::closed);
+  const auto work = [&] { made = create_log_files(*state_, files); };
+  co_await state_->executor.run(work);
+  if (!made) co_return made.error();
+  if (stopping_) co_return make_error_code(StorageErrc::closed);
+  if (logs_.contains(spec.id)) co_return make_error_code(StorageErrc::already_exists);
+  auto log = open_log(spec, *std::move(made));
+  if (!log) co_return make_error_code(StorageErrc::io_failed);
+  logs_[spec.id] = *log;
+  PartitionLog* const created = log->get();
+  co_return created;
+}
+
+asio::awaitable<void> LocalDisk::close_log(LogPtr log) {
+  auto closing = log->close();
+  co_await run_on(log->worker(), std::move(closing));
+}
+
+asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
+  const auto found = logs_.find(id);
+  if (found != logs_.end()) {
+    const LogPtr log = found->second;
+    logs_.erase(found);
+    co_await close_log(log);
+  }
+  kept_.erase(id);
+  if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
+  co_return co_await remove_directory(id.text());
+}
+
+asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
+  std::set<PartitionId> ids;
+  for (const auto& [id, log] : logs_) {
+    if (id.topic == topic) ids.insert(id);
+  }
+  Result<std::vector<base::DirectoryEntry>> entries = make_error_code(StorageErrc::closed);
+  const auto work = [&] { entries = state_->files.list_directory(state_->path); };
+  co_await state_->executor.run(work);
+  if (!entries) co_return make_error_code(StorageErrc::io_failed);
+  for (const auto& entry : *entries) {
+    const auto id = parse_partition_directory_name(entry.name);
+    if (id && id->topic == topic) ids.insert(*id);
+  }
+  for (const auto& id : ids) {
+    MQ_CO_TRY_VOID(co_await delete_log(id));
+  }
+  co_return Result<void>();
+}
+
+/// REC-9: called for topics that the metadata holds as being deleted. Only what is ours inside is
+/// removed; should anything else be left, the directory goes to unknown/.
+asio::awaitable<Result<void>> LocalDisk::remove_directory(std::string name) {
+  auto& files = state_->files;
+  const std::string path = path_of(name);
+  Result<std::vector<base::DirectoryEntry>> entries = make_error_code(StorageErrc::closed);
+  const auto look = [&] { entries = files.list_directory(path); };
+  co_await state_->executor.run(look);
+  if (!entries && entries.error() == make_error_code(base::BaseErrc::not_found))
+    co_return Result<void>();
+  if (!entries) co_return make_error_code(StorageErrc::io_failed);
+  Result<void> removed;
+  for (const auto& entry : *entries) {
+    const bool ours = parse_segment_file_name(entry.name) || parse_index_file_name(entry.name) ||
+                      entry.name.starts_with(kTopicFile);
+    if (!ours || entry.is_directory) continue;
+    const auto remove = [&] { removed = files.remove_file(path + "/" + entry.name); };
+    co_await state_->executor.run(remove);  // one at a time: other work of the disk comes between
+    if (!removed) co_return make_error_code(StorageErrc::io_failed);
+  }
+  const auto finish = [&] {
+    removed = files.remove_directory(path);
+    if (removed) removed = files.sync_directory(state_->path);
+  };
+  co_await state_->executor.run(finish);
+  if (!removed) {
+    base::log_warning("storage", "{} is not removed whole: {}", path, removed.error().message());
+    co_return make_error_code(StorageErrc::io_failed);
+  }
+  base::log_info("storage", "removed {}", path);
+  co_return Result<void>();
+}
+
+void LocalDisk::start() {
+  tasks_.spawn("storage checkpoint", keep_checkpoint());
+  tasks_.spawn("storage sync of memory logs", keep_memory_logs_synced());
+  tasks_.spawn("storage retention", keep_retention());
+  tasks_.spawn("storage space watch", watch_space());
+}
+
+/// False when the disk is stopping.
+asio::awaitable<bool> LocalDisk::pause(std::chrono::milliseconds interval) {
+  const auto due = state_->home.now() + interval;
+  while (!stopping_ && !state_->failed() && state_->home.now() < due)
+    co_await wake_.wait_until(due);
+  co_return !stopping_ && !state_->failed();
+}
+
+asio::awaitable<void> LocalDisk::keep_checkpoint() {
+  const auto interval = state_->config.checkpoint_interval;
+  const auto step = std::min(interval, kCheckpointSpacing);
+  auto last = state_->home.now();
+  std::uint64_t rolls = 0;
+  while (co_await pause(step)) {
+    const auto seen = flusher_->progress();
+    const bool due = state_->home.now() - last >= interval && seen.changes != checkpointed_changes_;
+    if (!due && seen.rolls == rolls) continue;
+    last = state_->home.now();
+    rolls = seen.rolls;
+    checkpointed_changes_ = seen.changes;
+    const auto written = co_await checkpoint_.write();
+    if (!written) checkpointed_changes_ = 0;
+  }
+}
+
+asio::awaitable<void> LocalDisk::keep_memory_logs_synced() {
+  while (co_await pause(state_->config.memory_sync_interval)) {
+    for (const auto& log : logs()) log->worker().post([log] { log->request_sync(); });
+  }
+}
+
+asio::awaitable<void> LocalDisk::keep_retention() {
+  while (co_await pause(state_->config.retention_interval)) {
+    for (const auto& log : logs()) {
+      if (stopping_) co_return;
+      auto pass = log->apply_retention();
+      co_await run_on(log->worker(), std::move(pass));
+    }
+  }
+}
+
+asio::awaitable<void> LocalDisk::watch_space() {
+  while (co_await pause(state_->config.space_interval)) co_await check_space();
+}
+
+/// REC-6: refuses appends before the disk is quite full, and takes them again with some space.
+asio::awaitable<void> LocalDisk::check_space() {
+  if (checking_space_ || state_->failed()) co_return;
+  checking_space_ = true;
+  auto& files = state_->files;
+  const std::uint64_t used = used_bytes();
+  Result<std::uint64_t> free = make_error_code(StorageErrc::closed);
+  const auto work = [&, reserve = path_of(kReserveFile), full = state_->full()] {
+    free = files.free_bytes(state_->path);
+    if (!free || full || *free / kReserveShareMax < kReserveBytes) return;
+    const auto there = files.exists(reserve);
+    if (!there || *there) return;
+    if (const auto file = files.open(reserve, base::OpenMode::create))
+      static_cast<void>((*file)->allocate(0, kReserveBytes));
+  };
+  co_await state_->executor.run(work);
+  checking_space_ = false;
+  if (!free) co_return;
+  free_bytes_ = *free;
+  const std::uint64_t mark = std::min(state_->config.low_mark_bytes, (*free + used) / 10);
+  if (*free < mark) {
+    state_->set_full(true);
+  } else if (*free >= mark + mark / 4) {
+    state_->set_full(false);
+  }
+}
+
+void LocalDisk::state_changed() {
+  if (state_->failed()) {
+    wake_.notify_all();
+    for (const auto& log : logs()) log->worker().post([log] { log->disk_changed(); });
+  }
+  if (changed_) changed_();
+}
+
+asio::awaitable<Result<void>> LocalDisk::stop() {
+  if (stopping_) co_return make_error_code(StorageErrc::closed);
+  stopping_ = true;
+  wake_.notify_all();
+  co_await tasks_.wait();
+  for (const auto& log : logs()) log->worker().post([log] { log->begin_stop(); });
+  bool synced = true;
+  for (const auto& log : logs()) {
+    if (log->sync_state() == nullptr) continue;
+    auto finishing = log->finish_stop();
+    const bool done = co_await run_on(log->worker(), std::move(finishing));
+    synced = synced && done;
+  }
+  Result<void> result = make_error_code(StorageErrc::disk_failed);
+  if (synced && !state_->failed()) result = co_await checkpoint_.write();
+  if (result) result = co_await write_clean_marker();
+  co_await end_all();
+  co_return result;
+}
+
+/// REC-4: every flush has succeeded and the checkpoint says so.
+asio::awaitable<Result<void>> LocalDisk::write_clean_marker() {
+  CleanMarker marker;
+  marker.incarnation = state_->config.incarnation;
+  for (const auto& [id, log] : logs_) {
+    if (!log->sync_state()) continue;
+    const SyncPoint end = flusher_->reached(*log->sync_state()).recovery_point;
+    marker.logs.push_back({id, end.offset, end.segment_base, end.position});
+  }
+  const auto body = encode_clean_marker(marker);
+  Result<void> saved;
+  const auto work = [&] {
+    saved = save_sealed(state_->files, path_of(kCleanMarkerFile), kCleanMarkerMagic, body);
+  };
+  co_await state_->executor.run(work);
+  co_return saved;
+}
+
+asio::awaitable<void> LocalDisk::end_all() {
+  for (const auto& log : logs()) co_await close_log(log);
+  logs_.clear();
+  state_->listen(nullptr);
+  lock_ = nullptr;
+}
+
+}  // namespace mq::storage

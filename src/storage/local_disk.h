@@ -1,0 +1,110 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/wait_list.h"
+#include "storage/checkpoint_writer.h"
+#include "storage/local_log.h"
+
+namespace mq::storage {
+
+/// The Disk on one data directory.
+class LocalDisk final : public Disk {
+ public:
+  LocalDisk(DataDirectory directory, DiskConfig config, base::FileSystem& files,
+            base::DiskExecutor& executor, base::Runtime& home, base::Counters& counters);
+  ~LocalDisk() override;
+
+  /// Checks the cluster; writes the identity of a fresh directory.
+  Result<void> adopt(Refusal& refusal);
+
+  asio::awaitable<Result<RecoverySummary>> recover(
+      std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
+      std::function<void(const RecoveryProgress&)> progress) override;
+  void start() override;
+  asio::awaitable<Result<void>> stop() override;
+  PartitionLog* find(const model::PartitionId& id) override;
+  std::vector<model::PartitionId> partitions() const override;
+  asio::awaitable<Result<PartitionLog*>> create_log(LogSpec spec) override;
+  asio::awaitable<Result<void>> delete_log(model::PartitionId id) override;
+  asio::awaitable<Result<void>> delete_topic(base::Uuid topic) override;
+  const DiskIdentity& identity() const override { return identity_; }
+  const std::string& path() const override { return state_->path; }
+  bool failed() const override { return state_->failed(); }
+  bool full() const override { return state_->full(); }
+  std::uint64_t free_bytes() const override { return free_bytes_; }
+  std::uint64_t used_bytes() const override;
+  void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
+
+ private:
+  using LogPtr = std::shared_ptr<LocalLog>;
+  /// What the directory held when this run began.
+  struct Found {
+    Checkpoint checkpoint;
+    bool checkpoint_lost = false;
+    std::map<model::PartitionId, CleanMarker::Log> clean;
+    bool has_clean_marker = false;
+    std::optional<RunMarker> run;
+    std::set<model::PartitionId> directories;
+    std::vector<std::string> strangers;
+  };
+  struct RecoveryRun;
+
+  // Recovery (local_disk_recovery.cc).
+  Result<Found> look();
+  Result<void> begin_run(const Found& found);
+  Result<void> put_away_unknown(Found& found, const std::set<model::PartitionId>& known,
+                                const std::set<base::Uuid>& deleting, RecoverySummary& summary);
+  [[nodiscard]] bool lossy_suspect(const Found& found) const;
+  asio::awaitable<void> recover_some(RecoveryRun& run);
+  Result<RecoveredLog> recover_one(const LogSpec& spec, const Found& found);
+  Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
+
+  // Running (local_disk.cc).
+  [[nodiscard]] std::vector<std::byte> checkpoint_body() const;
+  Result<LogPtr> open_log(const LogSpec& spec, RecoveredLog recovered);
+  TailBudget& budget_of(base::Runtime& worker);
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  [[nodiscard]] std::vector<LogPtr> logs() const;
+  asio::awaitable<void> keep_checkpoint();
+  asio::awaitable<void> keep_memory_logs_synced();
+  asio::awaitable<void> keep_retention();
+  asio::awaitable<void> watch_space();
+  asio::awaitable<void> check_space();
+  asio::awaitable<bool> pause(std::chrono::milliseconds interval);
+  void state_changed();
+  asio::awaitable<void> close_log(LogPtr log);
+  asio::awaitable<Result<void>> remove_directory(std::string name);
+  asio::awaitable<Result<void>> write_clean_marker();
+  asio::awaitable<void> end_all();
+
+  std::shared_ptr<DiskState> state_;
+  std::shared_ptr<DiskState::Listener> listener_;
+  std::shared_ptr<Flusher> flusher_;
+  std::unique_ptr<base::FileLock> lock_;
+  std::optional<DiskIdentity> found_identity_;
+  DiskIdentity identity_;
+  std::map<base::Runtime*, std::unique_ptr<TailBudget>> budgets_;
+  std::map<model::PartitionId, LogPtr> logs_;
+  Checkpoint kept_;  // of logs that are offline: what an earlier run knew of them
+  CheckpointWriter checkpoint_;
+  std::uint64_t checkpointed_changes_ = 0;
+  base::TaskGroup tasks_;
+  base::WaitList wake_;
+  bool stopping_ = false;
+  bool checking_space_ = false;
+  std::uint64_t free_bytes_ = 0;
+  std::function<void()> changed_;
+};
+
+/// Runs `task` on another runtime and waits for it here.
+template <class T>
+asio::awaitable<T> run_on(base::Runtime& runtime, asio::awaitable<T> task) {
+  co_return co_await asio::co_spawn(runtime.executor(), std::move(task), asio::use_awaitable);
+}
+
+}  // namespace mq::storage

@@ -1,0 +1,386 @@
+#include "storage/local_log.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "model/record_batch.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+namespace {
+
+using model::LeaderEpoch;
+using model::ModelErrc;
+using model::Offset;
+
+constexpr std::uint64_t kAllocateFrom = std::uint64_t{64} << 10;  // small partitions take nothing
+constexpr std::uint64_t kAllocateStepMin = std::uint64_t{1} << 20;
+constexpr std::uint64_t kAllocateStepMax = std::uint64_t{32} << 20;
+constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
+constexpr std::int64_t kSegmentAgeMsMin = 1'000;
+/// The index holds offsets relative to the segment's base and positions in 32 bits.
+constexpr std::int64_t kSegmentOffsetsMax = std::numeric_limits<std::uint32_t>::max();
+
+StorageErrc refusal_of(const Error& error) {
+  if (error == make_error_code(ModelErrc::unsupported_format))
+    return StorageErrc::unsupported_format;
+  if (error == make_error_code(ModelErrc::too_large)) return StorageErrc::batch_too_large;
+  return StorageErrc::corrupt_batch;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<LocalLog>> LocalLog::open(const LogSpec& spec, std::string directory,
+                                                 RecoveredLog recovered,
+                                                 std::shared_ptr<DiskState> disk,
+                                                 std::shared_ptr<Flusher> flusher,
+                                                 TailBudget& tail_budget, PersistLogStart persist) {
+  std::shared_ptr<base::File> active;
+  if (!recovered.failure) {
+    const auto path = directory + "/" + segment_file_name(recovered.segments.back().base_offset);
+    MQ_TRY(active, disk->files.open(path, base::OpenMode::write));
+  }
+  std::shared_ptr<LocalLog> log(new LocalLog(spec, std::move(directory), std::move(recovered),
+                                             std::move(active), std::move(disk), std::move(flusher),
+                                             tail_budget, std::move(persist)));
+  if (!log->failure_) log->attach();
+  return log;
+}
+
+LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog recovered,
+                   std::shared_ptr<base::File> active, std::shared_ptr<DiskState> disk,
+                   std::shared_ptr<Flusher> flusher, TailBudget& tail_budget,
+                   PersistLogStart persist)
+    : spec_(spec),
+      directory_(std::move(directory)),
+      disk_(std::move(disk)),
+      flusher_(std::move(flusher)),
+      persist_(std::move(persist)),
+      failure_(recovered.failure),
+      wake_(*spec.worker),
+      log_start_(recovered.log_start_offset),
+      end_(recovered.end),
+      synced_(recovered.end),
+      confirmed_(recovered.end.offset),
+      leader_epoch_(recovered.end.leader_epoch),
+      epoch_starts_(recovered.epoch_starts),
+      active_(std::move(active)),
+      active_index_(std::move(recovered.active_index)),
+      active_index_from_(recovered.active_index_from),
+      allocate_step_(kAllocateStepMin),
+      tail_(tail_budget) {
+  if (failure_) return;
+  for (std::size_t i = 0; i + 1 < recovered.segments.size(); ++i) {
+    const auto& segment = recovered.segments[i];
+    sealed_.push_back({.base = segment.base_offset,
+                       .end = recovered.segments[i + 1].base_offset,
+                       .bytes = segment.bytes});
+    sealed_bytes_ += segment.bytes;
+  }
+  allocated_ = written_behind_ = end_.position;
+  recent_bytes_ = bytes_on_disk();
+}
+
+void LocalLog::attach() {
+  LogCheckpoint reached;
+  reached.id = spec_.id;
+  reached.log_start_offset = log_start_;
+  reached.recovery_point = end_;
+  reached.epoch_starts = epoch_starts_;
+  for (const auto& segment : sealed_) reached.sealed.push_back({segment.base, segment.bytes});
+  // The result of a sync may come when the log has gone.
+  auto synced = [self = weak_from_this()](const SyncPoint& point) {
+    if (const auto log = self.lock()) log->on_synced(point);
+  };
+  sync_ = std::make_shared<LogSync>(*spec_.worker, directory_, std::move(reached), active_,
+                                    std::move(synced));
+}
+
+LocalLog::~LocalLog() {
+  if (sync_) flusher_->close(*sync_);
+}
+
+Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch) {
+  if (failure_ || disk_->failed()) [[unlikely]]
+    return failure();
+  if (stopping_) return StorageErrc::closed;
+  MQ_CHECK(may_append_, "partition {}: append without start_epoch()", spec_.id.text());
+  const auto parsed = model::parse_produced(batch, spec_.settings.batch_bytes);
+  if (!parsed) return refusal_of(parsed.error());
+  if (disk_->full()) return StorageErrc::storage_full;
+
+  // LOG-8: whatever the clock does, append times do not fall.
+  const std::int64_t time_ms = std::max(end_.append_time_ms, spec_.worker->wall_clock_ms());
+  if (must_roll(*parsed, time_ms)) {
+    MQ_TRY_VOID(roll());
+  }
+  const AppendInfo info{end_.offset,
+                        model::advance(end_.offset, std::int64_t{parsed->last_offset_delta()} + 1),
+                        leader_epoch_, time_ms};
+  model::stamp(batch, info.base_offset, info.leader_epoch, time_ms);
+  MQ_TRY_VOID(write(batch));
+  written(info, std::move(owner), batch);
+  return info;
+}
+
+bool LocalLog::must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const {
+  if (end_.position == 0) return false;
+  if (end_.position + batch.batch_bytes() > segment_bytes_max()) return true;
+  const std::int64_t offsets = end_.offset.value() - end_.segment_base.value();
+  if (offsets + std::int64_t{batch.last_offset_delta()} >= kSegmentOffsetsMax) return true;
+  return time_ms - end_.segment_first_append_time_ms >= segment_age_ms_max();
+}
+
+std::uint64_t LocalLog::segment_bytes_max() const {
+  const auto& settings = spec_.settings;
+  if (settings.retention_bytes == 0) return settings.segment_bytes;
+  // Whole segments are removed: small ones keep the log near its limit.
+  return std::min(settings.segment_bytes, std::max(settings.retention_bytes / 4, kSegmentBytesMin));
+}
+
+std::int64_t LocalLog::segment_age_ms_max() const {
+  const auto& settings = spec_.settings;
+  const std::int64_t age = settings.segment_age.count();
+  if (settings.retention_age.count() == 0) return age;
+  return std::min(age, std::max(settings.retention_age.count() / 4, kSegmentAgeMsMin));
+}
+
+/// One system call. LOG-6: on any failure the file and the log end are as before.
+Result<void> LocalLog::write(base::Bytes batch) {
+  const auto taken = active_->write_at(std::span(&batch, 1), end_.position);
+  if (taken && *taken == batch.size()) [[likely]]
+    return {};
+  const bool full = taken || taken.error() == make_error_code(base::BaseErrc::no_space);
+  const std::string path = path_of(segment_file_name(end_.segment_base));
+  if (!full) {
+    disk_->fail("write", path, taken.error());
+    disk_changed();
+    return StorageErrc::disk_failed;
+  }
+  if (const auto undone = active_->truncate(end_.position); !undone) {
+    disk_->fail("ftruncate", path, undone.error());
+    disk_changed();
+    return StorageErrc::disk_failed;
+  }
+  allocated_ = end_.position;
+  disk_->set_full(true);
+  return StorageErrc::storage_full;
+}
+
+void LocalLog::written(const AppendInfo& info, base::Buffer owner, base::Bytes batch) {
+  active_index_.note(info.base_offset, end_.position);
+  tail_.add(std::move(owner), batch, info.base_offset, info.end_offset);
+  if (end_.position == 0) end_.segment_first_append_time_ms = info.append_time_ms;
+  end_.offset = info.end_offset;
+  end_.position += batch.size();
+  recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
+  end_.leader_epoch = info.leader_epoch;
+  end_.append_time_ms = info.append_time_ms;
+  if (spec_.settings.durability == model::Durability::disk) {
+    flusher_->request(sync_, end_);
+  } else {
+    confirmed_ = end_.offset;
+  }
+  if (end_.position + allocate_step_ / 2 > allocated_ && end_.position > kAllocateFrom)
+    allocate_ahead();
+  if (end_.position - written_behind_ >= disk_->config.write_behind_bytes) write_behind();
+  if (disk_->note_appended(batch.size())) disk_->ask_for_space_check();
+}
+
+/// Takes disk blocks before they are needed, so that a full disk is noticed before an append is.
+void LocalLog::allocate_ahead() {
+  const std::uint64_t from = std::max(allocated_, end_.position);
+  const std::uint64_t limit = segment_bytes_max();
+  if (allocating_ || from >= limit) return;
+  const std::uint64_t bytes = std::min(allocate_step_, limit - from);
+  allocating_ = true;
+  allocate_step_ = std::min(allocate_step_ * 2, kAllocateStepMax);
+  disk_->executor.submit(
+      [self = weak_from_this(), disk = disk_, file = active_, from, bytes, worker = spec_.worker] {
+        const auto taken = file->allocate(from, bytes);
+        const Error error = taken ? Error() : taken.error();
+        worker->post([self, file, end = from + bytes, error] {
+          const auto log = self.lock();
+          if (log && log->active_ == file) log->allocated(end, error);
+        });
+      });
+}
+
+void LocalLog::allocated(std::uint64_t end, Error error) {
+  allocating_ = false;
+  if (!error) {
+    allocated_ = std::max(allocated_, end);
+  } else if (error == make_error_code(base::BaseErrc::no_space)) {
+    disk_->set_full(true);
+  } else if (!failure_) {
+    disk_->fail("fallocate", path_of(segment_file_name(end_.segment_base)), error);
+    disk_changed();
+  }
+}
+
+/// Keeps the kernel from collecting so many dirty pages that it stops us to write them.
+void LocalLog::write_behind() {
+  disk_->executor.submit(
+      [file = active_, from = written_behind_, bytes = end_.position - written_behind_] {
+        file->start_write_back(from, bytes);
+      });
+  written_behind_ = end_.position;
+}
+
+Result<void> LocalLog::roll() {
+  const std::string path = path_of(segment_file_name(end_.offset));
+  auto opened = disk_->files.open(path, base::OpenMode::create);
+  if (!opened) {
+    if (opened.error() != make_error_code(base::BaseErrc::no_space)) return StorageErrc::io_failed;
+    disk_->set_full(true);
+    return StorageErrc::storage_full;
+  }
+  const auto size = (*opened)->size();
+  if (!size || *size != 0) {
+    base::log_error("storage", "{} is in the way of a new segment", path);
+    return StorageErrc::io_failed;
+  }
+  Sealed sealed{.base = end_.segment_base,
+                .end = end_.offset,
+                .bytes = end_.position,
+                .last_append_time_ms = end_.append_time_ms,
+                .file = std::move(active_)};
+  if (active_index_from_ == 0) {
+    sealed.index = std::make_shared<const OffsetIndex>(active_index_);
+    write_index(sealed, std::move(active_index_));
+  }
+  active_ = std::move(*opened);
+  active_index_ = OffsetIndex(end_.offset, disk_->config.index_stride_bytes);
+  active_index_from_ = 0;
+  active_head_index_ = nullptr;
+  end_.segment_base = end_.offset;
+  end_.position = 0;
+  end_.segment_first_append_time_ms = -1;
+  allocated_ = written_behind_ = 0;
+  allocate_step_ = kAllocateStepMin;
+  allocating_ = false;
+  sealed_bytes_ += sealed.bytes;
+  flusher_->rolled(*sync_, {sealed.base, sealed.bytes}, active_, end_);
+  sealed_.push_back(std::move(sealed));
+  keep_open(sealed_.back().base);
+  flusher_->request(sync_, end_);  // what is left behind becomes durable, under `memory` too
+  return {};
+}
+
+/// The index is a cache: a failure only means that it is made again when needed.
+void LocalLog::write_index(const Sealed& sealed, OffsetIndex index) {
+  SegmentIndex contents{.offsets = std::move(index)};
+  contents.end_offset = sealed.end;
+  contents.segment_bytes = sealed.bytes;
+  contents.first_append_time_ms = end_.segment_first_append_time_ms;
+  contents.last_append_time_ms = sealed.last_append_time_ms;
+  contents.last_leader_epoch = end_.leader_epoch;
+  for (const auto& start : epoch_starts_) {
+    if (start.start_offset >= sealed.base && start.start_offset < sealed.end)
+      contents.epoch_starts.push_back(start);
+  }
+  disk_->executor.submit(
+      [disk = disk_, path = path_of(index_file_name(sealed.base)), contents = std::move(contents)] {
+        if (!write_segment_index(disk->files, path, contents))
+          static_cast<void>(disk->files.remove_file(path));
+      });
+}
+
+Result<void> LocalLog::start_epoch(LeaderEpoch epoch) {
+  if (failure_ || disk_->failed()) return failure();
+  if (epoch <= leader_epoch_) return StorageErrc::stale_leader_epoch;  // PAR-4
+  leader_epoch_ = epoch;
+  may_append_ = true;
+  if (!epoch_starts_.empty() && epoch_starts_.back().start_offset == end_.offset)
+    epoch_starts_.pop_back();  // nothing was appended in it
+  epoch_starts_.push_back({epoch, end_.offset});
+  flusher_->set_epoch_starts(*sync_, epoch_starts_);
+  return {};
+}
+
+Error LocalLog::failure() const {
+  if (failure_) return failure_;
+  return disk_->failed() ? make_error_code(StorageErrc::disk_failed) : Error();
+}
+
+void LocalLog::set_settings(const model::TopicSettings& settings) {
+  spec_.settings = settings;
+  if (!failure_) request_sync();
+  confirm();
+}
+
+void LocalLog::on_synced(const SyncPoint& point) {
+  if (disk_->failed() || point.offset < synced_.offset) return;
+  synced_ = point;
+  confirm();
+  wake_.notify_all();
+}
+
+void LocalLog::confirm() {
+  const Offset now =
+      spec_.settings.durability == model::Durability::disk ? synced_.offset : end_.offset;
+  if (now <= confirmed_) return;
+  confirmed_ = now;
+  changed();
+}
+
+void LocalLog::changed() const {
+  if (changed_) changed_();
+}
+
+void LocalLog::request_sync() {
+  if (!failure_ && synced_ != end_) flusher_->request(sync_, end_);
+}
+
+void LocalLog::begin_stop() {
+  stopping_ = true;
+  request_sync();
+}
+
+asio::awaitable<bool> LocalLog::finish_stop() {
+  const Visit visit(*this);
+  while (synced_ != end_) {
+    if (failure()) co_return false;
+    co_await wake_.wait();
+  }
+  if (failure()) co_return false;
+  Sealed active{.base = end_.segment_base, .end = end_.offset, .bytes = end_.position};
+  active.last_append_time_ms = end_.append_time_ms;
+  if (active_index_from_ == 0 && active_index_.entries().size() > 1)
+    write_index(active, active_index_);
+  if (allocated_ <= end_.position) co_return true;
+  const auto give_back = [file = active_, bytes = end_.position, disk = disk_, path = directory_] {
+    if (const auto trimmed = file->truncate(bytes); !trimmed)
+      disk->fail("ftruncate", path, trimmed.error());
+  };
+  co_await disk_->executor.run(give_back);
+  co_return !failure();
+}
+
+asio::awaitable<void> LocalLog::close() {
+  auto self = shared_from_this();
+  if (failure_ != make_error_code(StorageErrc::closed)) {
+    failure_ = StorageErrc::closed;
+    if (sync_) flusher_->close(*sync_);
+    tail_.clear();
+    changed();
+    changed_ = nullptr;
+  }
+  wake_.notify_all();
+  while (visits_ > 0) co_await wake_.wait();
+}
+
+void LocalLog::disk_changed() {
+  if (!disk_->failed() || failure_) return;
+  failure_ = StorageErrc::disk_failed;
+  tail_.clear();
+  wake_.notify_all();
+  // Not from inside append(), which may have found the failure.
+  spec_.worker->post([self = weak_from_this()] {
+    if (const auto log = self.lock()) log->changed();
+  });
+}
+
+}  // namespace mq::storage

@@ -1,0 +1,213 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/wait_list.h"
+#include "model/record_batch.h"
+#include "storage/disk.h"
+#include "storage/flusher.h"
+#include "storage/log_recovery.h"
+#include "storage/segment_reader.h"
+#include "storage/tail_cache.h"
+
+namespace mq::storage {
+
+/// The PartitionLog on a local disk. Shared between its Disk and the work under way for it (reads,
+/// retention, sync results). Its members belong to the worker; open() may be called elsewhere as
+/// long as nobody else knows the log yet.
+class LocalLog final : public PartitionLog, public std::enable_shared_from_this<LocalLog> {
+ public:
+  /// What makes a checkpoint durable that knows the new log start; called on the worker.
+  using PersistLogStart = std::function<asio::awaitable<Result<void>>()>;
+
+  /// Opens the active segment of `recovered`. An error: the file cannot be opened.
+  static Result<std::shared_ptr<LocalLog>> open(const LogSpec& spec, std::string directory,
+                                                RecoveredLog recovered,
+                                                std::shared_ptr<DiskState> disk,
+                                                std::shared_ptr<Flusher> flusher,
+                                                TailBudget& tail_budget, PersistLogStart persist);
+  ~LocalLog() override;
+
+  const model::PartitionId& id() const override { return spec_.id; }
+  const std::string& topic_name() const override { return spec_.topic_name; }
+  Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch) override;
+  model::Offset log_start_offset() const override { return log_start_; }
+  model::Offset log_end_offset() const override { return end_.offset; }
+  model::Offset durable_offset() const override { return synced_.offset; }
+  model::Offset confirmed_end() const override { return confirmed_; }
+  model::LeaderEpoch leader_epoch() const override { return leader_epoch_; }
+  Result<void> start_epoch(model::LeaderEpoch epoch) override;
+  const std::vector<EpochStart>& epoch_starts() const override { return epoch_starts_; }
+  Result<ReadResult> read(model::Offset from, model::Offset limit, std::size_t bytes_max) override;
+  asio::awaitable<Result<ReadResult>> read_from_disk(model::Offset from, model::Offset limit,
+                                                     std::size_t bytes_max) override;
+  void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
+  Error failure() const override;
+  void set_settings(const model::TopicSettings& settings) override;
+  const model::TopicSettings& settings() const override { return spec_.settings; }
+  std::uint64_t bytes_on_disk() const override { return sealed_bytes_ + end_.position; }
+  /// bytes_on_disk() as of lately, on any thread.
+  [[nodiscard]] std::uint64_t recent_bytes() const noexcept {
+    return recent_bytes_.load(std::memory_order_relaxed);
+  }
+  std::uint32_t segments() const override { return static_cast<std::uint32_t>(sealed_.size() + 1); }
+
+  // For the Disk.
+  [[nodiscard]] base::Runtime& worker() const noexcept { return *spec_.worker; }
+  [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
+  [[nodiscard]] const std::shared_ptr<LogSync>& sync_state() const noexcept { return sync_; }
+  [[nodiscard]] bool offline() const noexcept { return static_cast<bool>(failure_); }
+  /// Asks for a sync of everything written, whatever the durability.
+  void request_sync();
+  /// No more appends; begins to sync.
+  void begin_stop();
+  /// After begin_stop(): true once all is synced, the index of the active segment is written and
+  /// what was allocated ahead is given back; false when the disk failed first.
+  asio::awaitable<bool> finish_stop();
+  /// Rolls an old active segment and removes what is past its age or above the size limit.
+  asio::awaitable<void> apply_retention();
+  /// failure() becomes `closed`; returns when nothing is under way any more.
+  asio::awaitable<void> close();
+  void disk_changed();
+
+ private:
+  /// A segment that is no longer written.
+  struct Sealed {
+    model::Offset base;
+    model::Offset end;
+    std::uint64_t bytes = 0;
+    std::int64_t last_append_time_ms = -1;     // -1: in its index
+    std::shared_ptr<base::File> file;          // null: not open
+    std::shared_ptr<const OffsetIndex> index;  // null: not loaded
+  };
+  /// Where a reader stopped, so that the next read needs no search.
+  struct Cursor {
+    model::Offset offset;
+    model::Offset segment_base;
+    std::uint64_t position = 0;
+  };
+  /// One read of one segment, ready to run here or on a disk thread.
+  struct ReadPlan {
+    model::Offset base;
+    std::uint64_t bytes = 0;
+    std::uint64_t index_bytes = 0;  // what a loaded or rebuilt index covers
+    std::shared_ptr<base::File> file;
+    bool needs_index = false;
+    SegmentRead read;
+    std::uint64_t damage = 0;
+    std::shared_ptr<const SegmentIndex> loaded;
+  };
+  struct ExpiredSegment {
+    model::Offset base;
+    std::uint64_t bytes = 0;
+  };
+
+  LocalLog(const LogSpec& spec, std::string directory, RecoveredLog recovered,
+           std::shared_ptr<base::File> active, std::shared_ptr<DiskState> disk,
+           std::shared_ptr<Flusher> flusher, TailBudget& tail_budget, PersistLogStart persist);
+  void attach();
+
+  // Appending (local_log.cc).
+  [[nodiscard]] bool must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const;
+  Result<void> roll();
+  Result<void> write(base::Bytes batch);
+  void written(const AppendInfo& info, base::Buffer owner, base::Bytes batch);
+  void allocate_ahead();
+  void allocated(std::uint64_t end, Error error);
+  void write_behind();
+  void write_index(const Sealed& sealed, OffsetIndex index);
+  [[nodiscard]] std::uint64_t segment_bytes_max() const;
+  [[nodiscard]] std::int64_t segment_age_ms_max() const;
+  [[nodiscard]] std::string path_of(const std::string& name) const {
+    return directory_ + "/" + name;
+  }
+
+  // State (local_log.cc).
+  void on_synced(const SyncPoint& point);
+  void confirm();
+  void changed() const;
+
+  // Reading (local_log_read.cc).
+  Result<void> check_readable(model::Offset from) const;
+  [[nodiscard]] ReadPlan plan(model::Offset from, model::Offset limit, std::size_t bytes_max);
+  [[nodiscard]] Sealed* find_sealed(model::Offset offset);
+  Result<ReadResult> read_planned(ReadPlan& plan);
+  Result<SegmentReadResult> run_on_disk(ReadPlan& plan) const;
+  void install(const ReadPlan& plan);
+  void remember_cursor(const ReadPlan& plan, const SegmentReadResult& result);
+  Error report_damage(const ReadPlan& plan, const Error& error);
+  void keep_open(model::Offset base);
+
+  // Retention (local_log_retention.cc).
+  void roll_if_old(std::int64_t now_ms);
+  asio::awaitable<Result<void>> load_append_time(model::Offset base);
+  asio::awaitable<model::Offset> find_new_start(std::int64_t now_ms);
+  [[nodiscard]] bool is_expired(const Sealed& sealed, std::uint64_t bytes_behind,
+                                std::int64_t now_ms) const;
+  void raise_log_start(model::Offset new_start);
+  asio::awaitable<void> remove_expired();
+
+  /// Counts work that uses the log across a suspension; close() waits for the last.
+  class Visit {
+   public:
+    explicit Visit(LocalLog& log) : log_(log.shared_from_this()) { ++log_->visits_; }
+    ~Visit() {
+      if (--log_->visits_ == 0) log_->wake_.notify_all();
+    }
+    Visit(const Visit&) = delete;
+    Visit& operator=(const Visit&) = delete;
+
+   private:
+    std::shared_ptr<LocalLog> log_;
+  };
+
+  LogSpec spec_;
+  const std::string directory_;
+  const std::shared_ptr<DiskState> disk_;
+  const std::shared_ptr<Flusher> flusher_;
+  const PersistLogStart persist_;
+  std::shared_ptr<LogSync> sync_;
+
+  Error failure_;
+  std::function<void()> changed_;
+  base::WaitList wake_;
+  int visits_ = 0;
+
+  model::Offset log_start_;
+  SyncPoint end_;     // the log end, in the active segment
+  SyncPoint synced_;  // below it every byte is durable
+  model::Offset confirmed_;
+  model::LeaderEpoch leader_epoch_;
+  bool may_append_ = false;  // start_epoch() came
+  bool stopping_ = false;
+  std::vector<EpochStart> epoch_starts_;
+
+  std::deque<Sealed> sealed_;
+  std::uint64_t sealed_bytes_ = 0;
+  std::atomic<std::uint64_t> recent_bytes_{0};
+  std::vector<model::Offset> open_sealed_;  // those with an open file, least recently used first
+  std::shared_ptr<base::File> active_;
+  OffsetIndex active_index_;
+  std::uint64_t active_index_from_;                       // it knows nothing below this position
+  std::shared_ptr<const OffsetIndex> active_head_index_;  // which this one covers, once loaded
+
+  std::uint64_t allocated_ = 0;
+  std::uint64_t allocate_step_;
+  bool allocating_ = false;
+  std::uint64_t written_behind_ = 0;
+
+  TailCache tail_;
+  std::array<Cursor, 4> cursors_;
+  std::size_t next_cursor_ = 0;
+
+  std::vector<ExpiredSegment> expired_;  // below the log start, to be removed
+  bool retaining_ = false;
+  std::pair<model::Offset, std::uint64_t> damage_reported_{};
+};
+
+}  // namespace mq::storage

@@ -1,0 +1,179 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "storage/local_log.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+namespace {
+
+using model::Offset;
+
+constexpr std::size_t kOpenSealedMax = 4;
+
+}  // namespace
+
+Result<void> LocalLog::check_readable(Offset from) const {
+  if (failure_ || disk_->failed()) return failure();
+  if (from < log_start_ || from > end_.offset) return StorageErrc::offset_out_of_range;
+  return {};
+}
+
+Result<ReadResult> LocalLog::read(Offset from, Offset limit, std::size_t bytes_max) {
+  MQ_TRY_VOID(check_readable(from));
+  ReadResult result;
+  result.end_offset = from;
+  if (from >= std::min(limit, end_.offset)) return result;
+  if (tail_.read(from, limit, bytes_max, result)) return result;
+  ReadPlan wanted = plan(from, limit, bytes_max);
+  if (!wanted.file || wanted.needs_index) return StorageErrc::not_cached;
+  return read_planned(wanted);
+}
+
+Result<ReadResult> LocalLog::read_planned(ReadPlan& wanted) {
+  wanted.read.source = SegmentRead::Source::page_cache;
+  auto done = read_segment(*wanted.file, wanted.read, wanted.damage);
+  if (!done) return report_damage(wanted, done.error());
+  remember_cursor(wanted, *done);
+  return std::move(done->read);
+}
+
+asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset limit,
+                                                             std::size_t bytes_max) {
+  MQ_CO_TRY_VOID(check_readable(from));
+  ReadResult nothing;
+  nothing.end_offset = from;
+  if (from >= std::min(limit, end_.offset)) co_return nothing;
+  const Visit visit(*this);
+  ReadPlan wanted = plan(from, limit, bytes_max);
+  wanted.read.source = SegmentRead::Source::disk;
+  Result<SegmentReadResult> done = make_error_code(StorageErrc::closed);
+  const auto work = [this, &wanted, &done] { done = run_on_disk(wanted); };
+  co_await disk_->executor.run(work);
+  // Meanwhile the log may have been closed, or retention may have passed the offset.
+  MQ_CO_TRY_VOID(check_readable(from));
+  if (!done) co_return report_damage(wanted, done.error());
+  install(wanted);
+  remember_cursor(wanted, *done);
+  co_return std::move(done->read);
+}
+
+LocalLog::ReadPlan LocalLog::plan(Offset from, Offset limit, std::size_t bytes_max) {
+  ReadPlan wanted;
+  wanted.read.from = from;
+  wanted.read.limit = std::min(limit, end_.offset);
+  wanted.read.bytes_max = bytes_max;
+  const OffsetIndex* index = nullptr;
+  if (Sealed* sealed = from < end_.segment_base ? find_sealed(from) : nullptr) {
+    wanted.base = sealed->base;
+    wanted.bytes = wanted.index_bytes = sealed->bytes;
+    wanted.file = sealed->file;
+    index = sealed->index.get();
+    if (sealed->file) keep_open(sealed->base);
+  } else {
+    wanted.base = end_.segment_base;
+    wanted.bytes = end_.position;
+    wanted.file = active_;
+    index = &active_index_;
+    const auto& known = active_index_.entries();
+    if (active_index_from_ > 0 &&
+        (known.empty() || from < model::advance(wanted.base, known.front().relative_offset))) {
+      wanted.index_bytes = active_index_from_;
+      index = active_head_index_.get();
+    }
+  }
+  wanted.read.end = wanted.bytes;
+  for (const Cursor& cursor : cursors_) {
+    if (cursor.offset != from || cursor.segment_base != wanted.base) continue;
+    wanted.read.position = cursor.position;
+    return wanted;
+  }
+  wanted.needs_index = index == nullptr;
+  if (index) wanted.read.position = index->floor_position(from);
+  return wanted;
+}
+
+LocalLog::Sealed* LocalLog::find_sealed(Offset offset) {
+  const auto found = std::ranges::upper_bound(sealed_, offset, {}, &Sealed::end);
+  return found == sealed_.end() ? nullptr : &*found;
+}
+
+/// On a disk thread: touches only what the plan holds and what never changes.
+Result<SegmentReadResult> LocalLog::run_on_disk(ReadPlan& wanted) const {
+  auto& files = disk_->files;
+  if (!wanted.file) {
+    MQ_TRY(wanted.file, files.open(path_of(segment_file_name(wanted.base)), base::OpenMode::read));
+  }
+  if (wanted.needs_index) {
+    const auto path = path_of(index_file_name(wanted.base));
+    auto stored = load_segment_index(files, path, wanted.base, wanted.index_bytes);
+    if (!stored) {
+      stored = rebuild_segment_index(*wanted.file, wanted.base, wanted.index_bytes,
+                                     disk_->config.index_stride_bytes);
+      if (!stored) return stored.error();
+      if (wanted.index_bytes == wanted.bytes && wanted.bytes > disk_->config.index_stride_bytes)
+        static_cast<void>(write_segment_index(files, path, *stored));
+    }
+    wanted.loaded = std::make_shared<const SegmentIndex>(*std::move(stored));
+    wanted.read.position = wanted.loaded->offsets.floor_position(wanted.read.from);
+  }
+  return read_segment(*wanted.file, wanted.read, wanted.damage);
+}
+
+/// Keeps what a disk read has opened and loaded.
+void LocalLog::install(const ReadPlan& wanted) {
+  if (wanted.base == end_.segment_base) {
+    if (wanted.loaded && wanted.index_bytes == active_index_from_)
+      active_head_index_ = {wanted.loaded, &wanted.loaded->offsets};
+    return;
+  }
+  Sealed* sealed = find_sealed(wanted.base);
+  if (!sealed || sealed->base != wanted.base || sealed->bytes != wanted.bytes) return;
+  if (!sealed->file) sealed->file = wanted.file;
+  if (wanted.loaded) {
+    sealed->index = {wanted.loaded, &wanted.loaded->offsets};
+    sealed->last_append_time_ms = wanted.loaded->last_append_time_ms;
+  }
+  keep_open(sealed->base);
+}
+
+/// Of the sealed segments only the few used last stay open.
+void LocalLog::keep_open(Offset base) {
+  if (!open_sealed_.empty() && open_sealed_.back() == base) return;
+  std::erase(open_sealed_, base);
+  open_sealed_.push_back(base);
+  if (open_sealed_.size() <= kOpenSealedMax) return;
+  if (Sealed* oldest = find_sealed(open_sealed_.front()); oldest) {
+    oldest->file = nullptr;  // what is not synced yet, the flusher keeps open
+    oldest->index = nullptr;
+  }
+  open_sealed_.erase(open_sealed_.begin());
+}
+
+void LocalLog::remember_cursor(const ReadPlan& wanted, const SegmentReadResult& result) {
+  if (result.read.bytes == 0) return;
+  // A reader's old cursor gives way to its new one.
+  auto slot = std::ranges::find(cursors_, wanted.read.from, &Cursor::offset);
+  if (slot == cursors_.end()) {
+    slot = cursors_.begin() + static_cast<std::ptrdiff_t>(next_cursor_);
+    next_cursor_ = (next_cursor_ + 1) % cursors_.size();
+  }
+  *slot = {result.read.end_offset, wanted.base, result.position};
+}
+
+/// Damage found by a reader is said once per place by name; the rest of the log stays in service.
+Error LocalLog::report_damage(const ReadPlan& wanted, const Error& error) {
+  if (error.category() == storage_category() &&
+      error != make_error_code(StorageErrc::partition_corrupt))
+    return error;  // not_cached, unsupported_format
+  disk_->counters.get("storage_damaged_reads_total").add();
+  if (damage_reported_ != std::pair(wanted.base, wanted.damage)) {
+    damage_reported_ = {wanted.base, wanted.damage};
+    base::log_error("storage", "partition {} ({}): {} cannot be read at byte {}: {}",
+                    spec_.id.text(), spec_.topic_name, segment_file_name(wanted.base),
+                    wanted.damage, error.message());
+  }
+  return StorageErrc::partition_corrupt;
+}
+
+}  // namespace mq::storage

@@ -1,0 +1,140 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "storage/local_log.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+namespace {
+
+using model::Offset;
+
+/// Pause between two removals, so that a large clean-up does not hold up the disk's other work.
+constexpr auto kRemovalPause = std::chrono::milliseconds(5);
+
+}  // namespace
+
+asio::awaitable<void> LocalLog::apply_retention() {
+  if (failure() || stopping_ || retaining_) co_return;
+  const Visit visit(*this);
+  retaining_ = true;
+  const std::int64_t now_ms = spec_.worker->wall_clock_ms();
+  roll_if_old(now_ms);
+  const Offset new_start = co_await find_new_start(now_ms);
+  if (new_start > log_start_ && !failure()) {
+    // LOG-10: the new start is durable before anyone sees it, and before the first file goes; a
+    // removal that a crash breaks off is finished by recovery.
+    flusher_->set_log_start(*sync_, new_start);
+    const auto persisted = co_await persist_();
+    if (persisted && !failure()) raise_log_start(new_start);
+  }
+  if (!expired_.empty()) co_await remove_expired();
+  retaining_ = false;
+}
+
+asio::awaitable<Offset> LocalLog::find_new_start(std::int64_t now_ms) {
+  Offset new_start = log_start_;
+  std::uint64_t bytes_behind = bytes_on_disk();
+  // Only this coroutine takes segments from the front, so the place stays right over a suspension.
+  for (std::size_t i = 0; i < sealed_.size(); ++i) {
+    if (sealed_[i].last_append_time_ms < 0 && spec_.settings.retention_age.count() > 0) {
+      const auto loaded = co_await load_append_time(sealed_[i].base);
+      if (!loaded) break;
+    }
+    bytes_behind -= sealed_[i].bytes;
+    if (failure() || !is_expired(sealed_[i], bytes_behind, now_ms)) break;
+    new_start = sealed_[i].end;
+  }
+  co_return new_start;
+}
+
+/// So that the data of a topic nobody writes to any more gets old enough to go.
+void LocalLog::roll_if_old(std::int64_t now_ms) {
+  if (end_.position == 0) return;
+  const std::int64_t retention_ms = spec_.settings.retention_age.count();
+  const bool old = now_ms - end_.segment_first_append_time_ms >= segment_age_ms_max();
+  const bool all_expired = retention_ms > 0 && now_ms - end_.append_time_ms >= retention_ms;
+  if (!old && !all_expired) return;
+  if (const auto rolled = roll(); !rolled)
+    base::log_warning("storage", "partition {} ({}): cannot start a new segment: {}",
+                      spec_.id.text(), spec_.topic_name, rolled.error().message());
+}
+
+bool LocalLog::is_expired(const Sealed& sealed, std::uint64_t bytes_behind,
+                          std::int64_t now_ms) const {
+  // Only what is durable and confirmed goes, so that the recovery point and the high watermark stay
+  // inside the log.
+  if (synced_.segment_base < sealed.end || sealed.end > confirmed_) return false;
+  const auto& settings = spec_.settings;
+  if (settings.retention_age.count() > 0 &&
+      now_ms - sealed.last_append_time_ms >= settings.retention_age.count())
+    return true;
+  // What stays is never less than the limit, so the newest records are in it.
+  return settings.retention_bytes > 0 && bytes_behind >= settings.retention_bytes;
+}
+
+void LocalLog::raise_log_start(Offset new_start) {
+  while (!sealed_.empty() && sealed_.front().end <= new_start) {
+    const Sealed& gone = sealed_.front();
+    expired_.push_back({gone.base, gone.bytes});
+    sealed_bytes_ -= gone.bytes;
+    std::erase(open_sealed_, gone.base);
+    sealed_.pop_front();
+  }
+  log_start_ = new_start;
+  recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
+  auto first = std::ranges::upper_bound(epoch_starts_, new_start, {}, &EpochStart::start_offset);
+  if (first != epoch_starts_.begin()) --first;  // the epoch in which the first record was written
+  epoch_starts_.erase(epoch_starts_.begin(), first);
+  flusher_->set_epoch_starts(*sync_, epoch_starts_);
+  changed();
+}
+
+asio::awaitable<Result<void>> LocalLog::load_append_time(Offset base) {
+  ReadPlan wanted;
+  const Sealed* sealed = find_sealed(base);
+  wanted.base = base;
+  wanted.bytes = wanted.index_bytes = sealed->bytes;
+  wanted.needs_index = true;
+  Result<SegmentIndex> found = make_error_code(StorageErrc::closed);
+  const auto work = [this, &found, base, bytes = sealed->bytes] {
+    auto& files = disk_->files;
+    const auto index_path = path_of(index_file_name(base));
+    found = load_segment_index(files, index_path, base, bytes);
+    if (found) return;
+    const auto file = files.open(path_of(segment_file_name(base)), base::OpenMode::read);
+    if (!file) {
+      found = file.error();
+      return;
+    }
+    found = rebuild_segment_index(**file, base, bytes, disk_->config.index_stride_bytes);
+    if (found) static_cast<void>(write_segment_index(files, index_path, *found));
+  };
+  co_await disk_->executor.run(work);
+  if (!found) co_return report_damage(wanted, found.error());
+  if (Sealed* still = find_sealed(base); still && still->base == base)
+    still->last_append_time_ms = found->last_append_time_ms;
+  co_return Result<void>();
+}
+
+asio::awaitable<void> LocalLog::remove_expired() {
+  while (!expired_.empty() && !failure()) {
+    const ExpiredSegment segment = expired_.front();
+    Result<void> removed;
+    const auto work = [this, &removed, base = segment.base] {
+      static_cast<void>(disk_->files.remove_file(path_of(index_file_name(base))));
+      removed = disk_->files.remove_file(path_of(segment_file_name(base)));
+    };
+    co_await disk_->executor.run(work);
+    if (!removed && removed.error() != make_error_code(base::BaseErrc::not_found)) co_return;
+    expired_.erase(expired_.begin());
+    const Offset start = expired_.empty() ? log_start_ : expired_.front().base;
+    base::log_info("storage", "partition {} ({}): removed {} ({} bytes), log start is now {}",
+                   spec_.id.text(), spec_.topic_name, segment_file_name(segment.base),
+                   segment.bytes, start);
+    disk_->counters.get("storage_segments_expired_total").add();
+    if (!expired_.empty()) co_await spec_.worker->sleep_for(kRemovalPause);
+  }
+}
+
+}  // namespace mq::storage

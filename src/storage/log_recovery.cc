@@ -1,0 +1,402 @@
+#include "storage/log_recovery.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/mutants.h"
+#include "storage/batch_scanner.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+namespace {
+
+using base::OpenMode;
+using model::Offset;
+
+/// One log under recovery.
+class LogRecovery {
+ public:
+  LogRecovery(DiskState& disk, const RecoverySpec& spec)
+      : disk_(disk), files_(disk.files), spec_(spec) {}
+
+  Result<RecoveredLog> run();
+
+ private:
+  using Segment = RecoveredLog::Segment;
+  struct Cut {
+    std::size_t segment = 0;  // index into log_.segments
+    std::uint64_t position = 0;
+    BatchState why = BatchState::torn;
+    Offset end;  // of the log after the cut
+  };
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return spec_.directory + "/" + name;
+  }
+  Result<void> find_segments();
+  Result<void> remove_expired();
+  bool start_from_checkpoint();
+  void start_without_checkpoint();
+  bool sealed_segments_are_there();
+  [[nodiscard]] bool matches_clean_marker() const;
+  void take_clean();
+  Result<void> scan();
+  Result<void> scan_segment(std::size_t i);
+  void accept(const BatchScanner& scanner);
+  void stop_at(std::size_t i, const BatchScanner& scanner);
+  Result<void> cut_torn_tail();
+  Result<void> sync_kept();
+  void finish();
+  void offline(StorageErrc errc, std::string problem);
+  void corrupt(std::string problem) { offline(StorageErrc::partition_corrupt, std::move(problem)); }
+  [[nodiscard]] bool may_cut(std::size_t i) const;
+
+  DiskState& disk_;
+  base::FileSystem& files_;
+  const RecoverySpec& spec_;
+  RecoveredLog log_;
+  std::vector<std::string> index_files_;
+
+  SyncPoint bound_;                // the recovery point: nothing below is cut
+  std::size_t bound_segment_ = 0;  // index of its segment
+  Offset expected_;                // scan: next base offset
+  model::LeaderEpoch last_epoch_;
+  std::size_t last_ = 0;          // scan: index of the segment that the log ends in
+  std::uint64_t last_bytes_ = 0;  // scan: good bytes in it
+  std::optional<Cut> cut_;
+};
+
+Result<RecoveredLog> LogRecovery::run() {
+  MQ_TRY_VOID(find_segments());
+  if (log_.segments.empty()) {
+    const bool had_data =
+        spec_.checkpoint &&
+        (spec_.checkpoint->recovery_point.offset > Offset(0) || !spec_.checkpoint->sealed.empty());
+    if (!had_data && !spec_.checkpoint_lost) return create_log_files(disk_, spec_);
+    corrupt("all its segments are missing");
+    return std::move(log_);
+  }
+  if (spec_.checkpoint) {
+    MQ_TRY_VOID(remove_expired());
+    if (!start_from_checkpoint() || !sealed_segments_are_there()) return std::move(log_);
+    if (matches_clean_marker()) {
+      take_clean();
+      return std::move(log_);
+    }
+  } else {
+    start_without_checkpoint();
+    if (log_.failure) return std::move(log_);
+  }
+  MQ_TRY_VOID(scan());
+  if (log_.failure) return std::move(log_);
+  MQ_TRY_VOID(cut_torn_tail());
+  MQ_TRY_VOID(sync_kept());
+  finish();
+  return std::move(log_);
+}
+
+Result<void> LogRecovery::find_segments() {
+  const std::string topic_temporary = std::string(kTopicFile) + std::string(kTemporarySuffix);
+  MQ_TRY(const auto entries, files_.list_directory(spec_.directory));
+  for (const auto& entry : entries) {
+    if (const auto base = parse_segment_file_name(entry.name); base && !entry.is_directory) {
+      MQ_TRY(const auto file, files_.open(path(entry.name), OpenMode::read));
+      MQ_TRY(const auto bytes, file->size());
+      log_.segments.push_back({*base, bytes});
+    } else if (parse_index_file_name(entry.name) && !entry.is_directory) {
+      index_files_.push_back(entry.name);
+    } else if (entry.name == topic_temporary) {
+      MQ_TRY_VOID(files_.remove_file(path(entry.name)));  // half of a replacement of ours
+    } else if (entry.name != kTopicFile) {
+      base::log_warning("storage", "{}: left alone, not a file of a partition",
+                        base::printable(path(entry.name), 400));
+    }
+  }
+  return {};
+}
+
+/// Retention had raised the log start durably before it began to remove files.
+Result<void> LogRecovery::remove_expired() {
+  const Offset start = spec_.checkpoint->log_start_offset;
+  auto& segments = log_.segments;
+  while (segments.size() > 1 && segments[1].base_offset <= start) {
+    MQ_TRY_VOID(files_.remove_file(path(segment_file_name(segments[0].base_offset))));
+    const auto index = index_file_name(segments[0].base_offset);
+    if (std::erase(index_files_, index) > 0) {
+      MQ_TRY_VOID(files_.remove_file(path(index)));
+    }
+    segments.erase(segments.begin());
+  }
+  return {};
+}
+
+bool LogRecovery::start_from_checkpoint() {
+  const LogCheckpoint& checkpoint = *spec_.checkpoint;
+  bound_ = checkpoint.recovery_point;
+  log_.log_start_offset = checkpoint.log_start_offset;
+  log_.epoch_starts = checkpoint.epoch_starts;
+  if (MQ_MUTANT("bad_crc_cuts_the_log")) {
+    bound_ = {};
+    bound_.offset = bound_.segment_base = log_.segments.front().base_offset;
+    return true;
+  }
+  const auto found = std::ranges::find(log_.segments, bound_.segment_base, &Segment::base_offset);
+  if (found == log_.segments.end()) {
+    corrupt(fmt::format("segment {} of the recovery point is missing",
+                        segment_file_name(bound_.segment_base)));
+    return false;
+  }
+  if (found->bytes < bound_.position) {
+    corrupt(fmt::format("segment {} has {} bytes, but {} were synced",
+                        segment_file_name(bound_.segment_base), found->bytes, bound_.position));
+    return false;
+  }
+  bound_segment_ = static_cast<std::size_t>(found - log_.segments.begin());
+  return true;
+}
+
+/// Every segment that was sealed and synced must still be there, whole. Nothing of them is read.
+bool LogRecovery::sealed_segments_are_there() {
+  if (MQ_MUTANT("bad_crc_cuts_the_log")) return true;
+  std::vector<SealedSegment> expected = spec_.checkpoint->sealed;
+  std::erase_if(expected,
+                [&](const SealedSegment& s) { return s.base_offset < log_.log_start_offset; });
+  for (std::size_t i = 0; i < std::max(expected.size(), bound_segment_); ++i) {
+    if (i < expected.size() && i < bound_segment_ &&
+        expected[i].base_offset == log_.segments[i].base_offset &&
+        expected[i].bytes == log_.segments[i].bytes)
+      continue;
+    const Offset base =
+        i < expected.size() ? expected[i].base_offset : log_.segments[i].base_offset;
+    corrupt(fmt::format("segment {} is missing, unexpected or of another size",
+                        segment_file_name(base)));
+    return false;
+  }
+  return true;
+}
+
+/// The checkpoint does not know the log, which is all right for one made since it was written.
+void LogRecovery::start_without_checkpoint() {
+  const Offset first = log_.segments.front().base_offset;
+  if (!spec_.checkpoint_lost && first != Offset(0))
+    return corrupt(fmt::format("it begins at {} and the checkpoint does not know it", first));
+  bound_.offset = bound_.segment_base = log_.log_start_offset = first;
+  if (spec_.checkpoint_lost) bound_segment_ = 0;
+}
+
+bool LogRecovery::matches_clean_marker() const {
+  if (!spec_.clean) return false;
+  const auto& last = log_.segments.back();
+  return spec_.clean->log_end_offset == bound_.offset &&
+         spec_.clean->segment_base == bound_.segment_base &&
+         last.base_offset == bound_.segment_base && last.bytes == bound_.position &&
+         spec_.clean->segment_bytes == last.bytes;
+}
+
+void LogRecovery::take_clean() {
+  log_.end = bound_;
+  log_.active_index = OffsetIndex(bound_.segment_base, disk_.config.index_stride_bytes);
+  log_.active_index_from = bound_.position;
+}
+
+Result<void> LogRecovery::scan() {
+  expected_ = bound_.offset;
+  last_epoch_ = bound_.leader_epoch;
+  last_ = bound_segment_;
+  last_bytes_ = bound_.position;
+  log_.end = bound_;
+  log_.active_index = OffsetIndex(bound_.segment_base, disk_.config.index_stride_bytes);
+  log_.active_index_from = bound_.position;
+  for (std::size_t i = bound_segment_; i < log_.segments.size(); ++i) {
+    if (i > bound_segment_ && log_.segments[i].base_offset != expected_) {
+      // What joined it to the segment before was never synced.
+      if (!may_cut(i)) {
+        corrupt(fmt::format("segment {} does not follow {}",
+                            segment_file_name(log_.segments[i].base_offset), expected_));
+        return {};
+      }
+      cut_ = Cut{i, 0, BatchState::bad_offset, expected_};
+      return {};
+    }
+    MQ_TRY_VOID(scan_segment(i));
+    if (cut_ || log_.failure) return {};
+  }
+  return {};
+}
+
+Result<void> LogRecovery::scan_segment(std::size_t i) {
+  const Segment& segment = log_.segments[i];
+  if (i > bound_segment_) {
+    last_ = i;
+    last_bytes_ = 0;
+    log_.end.segment_base = segment.base_offset;
+    log_.end.position = 0;
+    log_.end.segment_first_append_time_ms = -1;
+    log_.active_index = OffsetIndex(segment.base_offset, disk_.config.index_stride_bytes);
+    log_.active_index_from = 0;
+  }
+  MQ_TRY(const auto file,
+         files_.open(path(segment_file_name(segment.base_offset)), OpenMode::read));
+  // If the run before met an I/O error, its pages may be clean in the cache and not on the disk:
+  // look at the disk. Dirty pages of a killed process stay.
+  file->drop_cache(last_bytes_, segment.bytes - last_bytes_);
+  BatchScanner::Start start{last_bytes_, expected_, last_epoch_};
+  BatchScanner scanner(*file, start, segment.bytes, BatchScanner::Depth::whole);
+  while (true) {
+    MQ_TRY_VOID(scanner.next());
+    if (scanner.at_end()) break;
+    if (scanner.state() != BatchState::good) {
+      stop_at(i, scanner);
+      return {};
+    }
+    accept(scanner);
+  }
+  return {};
+}
+
+void LogRecovery::accept(const BatchScanner& scanner) {
+  const auto& batch = scanner.view();
+  SyncPoint& end = log_.end;
+  log_.active_index.note(batch.base_offset(), scanner.position());
+  if (batch.leader_epoch() > last_epoch_) {
+    while (!log_.epoch_starts.empty() &&
+           log_.epoch_starts.back().leader_epoch >= batch.leader_epoch())
+      log_.epoch_starts.pop_back();
+    log_.epoch_starts.push_back({batch.leader_epoch(), batch.base_offset()});
+  }
+  expected_ = end.offset = batch.end_offset();
+  last_epoch_ = end.leader_epoch = batch.leader_epoch();
+  last_bytes_ = end.position = scanner.position() + batch.batch_bytes();
+  end.append_time_ms = std::max(end.append_time_ms, batch.append_time_ms());
+  if (end.segment_first_append_time_ms < 0)
+    end.segment_first_append_time_ms = batch.append_time_ms();
+  log_.bytes_scanned += batch.batch_bytes();
+}
+
+bool LogRecovery::may_cut(std::size_t i) const {
+  // Without a checkpoint nobody knows what was synced; a roll syncs what it leaves behind.
+  return !spec_.checkpoint_lost || i + 1 == log_.segments.size();
+}
+
+void LogRecovery::stop_at(std::size_t i, const BatchScanner& scanner) {
+  const std::string name = segment_file_name(log_.segments[i].base_offset);
+  if (scanner.state() == BatchState::unsupported)  // LOG-9
+    return offline(StorageErrc::unsupported_format,
+                   fmt::format("{} position {} holds a batch of a newer mq, which is kept", name,
+                               scanner.position()));
+  if (scanner.state() == BatchState::invalid)
+    return corrupt(fmt::format("{} position {} holds a batch that breaks a rule of the format",
+                               name, scanner.position()));
+  if (!may_cut(i))
+    return corrupt(
+        fmt::format("{} position {}: {}", name, scanner.position(), state_name(scanner.state())));
+  cut_ = Cut{i, scanner.position(), scanner.state(), expected_};
+}
+
+Result<void> LogRecovery::cut_torn_tail() {
+  if (!cut_) return {};
+  const Segment torn = log_.segments[cut_->segment];
+  const std::uint64_t old_bytes = log_.segments.back().bytes;
+  const std::string old_name = segment_file_name(log_.segments.back().base_offset);
+  std::uint64_t dropped = 0;
+  for (std::size_t i = cut_->segment; i < log_.segments.size(); ++i)
+    dropped += log_.segments[i].bytes;
+  // The new end is written last, so that a crash in between leaves something to cut again.
+  while (log_.segments.size() > cut_->segment + 1) {
+    MQ_TRY_VOID(files_.remove_file(path(segment_file_name(log_.segments.back().base_offset))));
+    log_.segments.pop_back();
+  }
+  const bool whole = cut_->position == 0 && cut_->segment > last_;
+  if (whole) {
+    MQ_TRY_VOID(files_.remove_file(path(segment_file_name(torn.base_offset))));
+    log_.segments.pop_back();
+  } else {
+    dropped -= cut_->position;
+    MQ_TRY(const auto file,
+           files_.open(path(segment_file_name(torn.base_offset)), OpenMode::write));
+    MQ_TRY_VOID(file->truncate(cut_->position));
+    MQ_TRY_VOID(file->sync_all());
+    log_.segments.back().bytes = cut_->position;
+  }
+  log_.bytes_cut = dropped;
+  base::log_warning(
+      "storage",
+      "partition {} ({}): torn tail cut off ({}): old end at byte {} of {}, new end at "
+      "byte {} of {}, offset {}; {} bytes dropped",
+      spec_.id.text(), spec_.topic_name, state_name(cut_->why), old_bytes, old_name,
+      log_.segments.back().bytes, segment_file_name(log_.segments.back().base_offset), cut_->end,
+      dropped);
+  return {};
+}
+
+/// REC-3: else a reader could see what the next power cut takes back.
+Result<void> LogRecovery::sync_kept() {
+  for (const auto& name : index_files_) {
+    // Made for bytes that may have changed.
+    if (*parse_index_file_name(name) < bound_.segment_base) continue;
+    MQ_TRY_VOID(files_.remove_file(path(name)));
+  }
+  if (MQ_MUTANT("serve_unsynced_tail")) return {};
+  for (std::size_t i = bound_segment_; i < log_.segments.size(); ++i) {
+    MQ_TRY(const auto file,
+           files_.open(path(segment_file_name(log_.segments[i].base_offset)), OpenMode::write));
+    MQ_TRY_VOID(file->sync_all());
+  }
+  return files_.sync_directory(spec_.directory);
+}
+
+void LogRecovery::finish() {
+  // An epoch that the log does not reach any more has not begun.
+  std::erase_if(log_.epoch_starts,
+                [&](const EpochStart& start) { return start.start_offset >= log_.end.offset; });
+}
+
+void LogRecovery::offline(StorageErrc errc, std::string problem) {
+  log_.failure = errc;
+  log_.problem = std::move(problem);
+  log_.segments.clear();
+  base::log_error("storage", "partition {} ({}) is offline: {}; nothing was cut", spec_.id.text(),
+                  spec_.topic_name, log_.problem);
+}
+
+}  // namespace
+
+Result<RecoveredLog> create_log_files(DiskState& disk, const RecoverySpec& spec) {
+  auto& files = disk.files;
+  const auto must = [&](std::string_view operation, const Result<void>& done) -> Result<void> {
+    if (done) return {};
+    if (done.error() == make_error_code(base::BaseErrc::no_space)) return StorageErrc::storage_full;
+    disk.fail(operation, spec.directory, done.error());
+    return StorageErrc::disk_failed;
+  };
+  const auto made = files.make_directory(spec.directory);
+  if (!made && made.error() == make_error_code(base::BaseErrc::no_space))
+    return StorageErrc::storage_full;
+  if (!made && made.error() != make_error_code(base::BaseErrc::already_exists))
+    return StorageErrc::io_failed;
+  const std::string name = spec.topic_name + "\n";
+  MQ_TRY_VOID(
+      must("write", base::replace_file(files, spec.directory + "/" + std::string(kTopicFile),
+                                       base::as_bytes(name))));
+  {
+    const auto file =
+        files.open(spec.directory + "/" + segment_file_name(Offset(0)), OpenMode::create);
+    if (!file && file.error() == make_error_code(base::BaseErrc::no_space))
+      return StorageErrc::storage_full;
+    if (!file) return StorageErrc::io_failed;
+    MQ_TRY_VOID(must("fsync", (*file)->sync_all()));
+  }
+  MQ_TRY_VOID(must("fsync", files.sync_directory(spec.directory)));
+  MQ_TRY_VOID(must("fsync", files.sync_directory(disk.path)));
+  RecoveredLog log;
+  log.segments.push_back({Offset(0), 0});
+  log.end.offset = log.end.segment_base = Offset(0);
+  log.active_index = OffsetIndex(Offset(0), disk.config.index_stride_bytes);
+  return log;
+}
+
+Result<RecoveredLog> recover_log(DiskState& disk, const RecoverySpec& spec) {
+  return LogRecovery(disk, spec).run();
+}
+
+}  // namespace mq::storage

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/disk_files.h"
+#include "storage/disk_state.h"
+#include "storage/offset_index.h"
+
+namespace mq::storage {
+
+/// What recovery is told about one partition. Blocks; runs on a disk thread.
+struct RecoverySpec {
+  model::PartitionId id;
+  std::string topic_name;
+  std::string directory;
+  /// What the disk's checkpoint says of the log, if it knows it.
+  std::optional<LogCheckpoint> checkpoint;
+  /// The checkpoint itself is missing or damaged: only the last segment may be torn.
+  bool checkpoint_lost = false;
+  /// What the clean marker says; only with a checkpoint.
+  std::optional<CleanMarker::Log> clean;
+};
+
+/// A log as recovery found it, ready to be served, or offline with a failure.
+struct RecoveredLog {
+  struct Segment {
+    model::Offset base_offset;
+    std::uint64_t bytes = 0;
+  };
+  model::Offset log_start_offset{0};
+  Error failure;                  ///< partition_corrupt or unsupported_format
+  std::string problem;            ///< what is wrong, for people
+  std::vector<Segment> segments;  ///< ascending; the last one is written on. Empty with a failure.
+  SyncPoint end;                  ///< the log end; everything below it is synced
+  std::vector<EpochStart> epoch_starts;
+  OffsetIndex active_index{model::Offset(0), 0};
+  std::uint64_t active_index_from = 0;  ///< the index lacks what is below this position
+  std::uint64_t bytes_scanned = 0;
+  std::uint64_t bytes_cut = 0;
+};
+
+/// Makes an empty log: directory, topic file, first segment, all durable (REC-8). A directory that
+/// is there already is taken if it holds no segment.
+Result<RecoveredLog> create_log_files(DiskState& disk, const RecoverySpec& spec);
+
+/// Opens the log in `spec.directory`, which exists: takes a clean one at its word, else scans from
+/// the recovery point, cuts a torn tail and syncs what is kept. REC-1: below the recovery point
+/// nothing is ever cut. An error is the disk's and takes it offline; damage is in the result.
+Result<RecoveredLog> recover_log(DiskState& disk, const RecoverySpec& spec);
+
+}  // namespace mq::storage

@@ -1,0 +1,176 @@
+#include "storage/segment_reader.h"
+
+#include <algorithm>
+
+#include "model/record_batch.h"
+#include "storage/batch_scanner.h"
+
+namespace mq::storage {
+namespace {
+
+namespace format = model::batch_format;
+using model::ModelErrc;
+using model::Offset;
+using model::RecordBatchView;
+
+/// Read at once while looking for the first batch, which is at most an index stride away.
+constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
+
+class SegmentReading {
+ public:
+  SegmentReading(base::File& file, const SegmentRead& wanted)
+      : file_(file), wanted_(wanted), position_(wanted.position) {}
+
+  Result<SegmentReadResult> run(std::uint64_t& damage) {
+    std::size_t bytes = std::max(wanted_.bytes_max, kSearchBytes);
+    while (position_ < wanted_.end) {
+      MQ_TRY_VOID(load(bytes));
+      const auto walked = walk();
+      damage = position_ + walked_;
+      if (!walked) return walked.error();
+      if (taken_ > 0 || done_) break;
+      position_ += walked_;  // all of it lies below `from`, or the first batch is not whole yet
+      bytes = std::max({wanted_.bytes_max, kSearchBytes, needed_});
+      // Nothing was gone over and no more is there to load: this cannot be a batch.
+      if (walked_ == 0 && loaded_.size() >= std::min<std::uint64_t>(bytes, wanted_.end - position_))
+        return make_error_code(StorageErrc::partition_corrupt);
+    }
+    return result();
+  }
+
+ private:
+  Result<void> load(std::size_t bytes) {
+    bytes = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, wanted_.end - position_));
+    buffer_ = base::BufferPool::shared().take(bytes);
+    const auto into = buffer_.bytes().first(bytes);
+    const auto got = wanted_.source == SegmentRead::Source::disk
+                         ? file_.read_at(into, position_)
+                         : file_.read_cached_at(into, position_);
+    if (!got) {
+      if (got.error() == make_error_code(base::BaseErrc::would_block))
+        return StorageErrc::not_cached;
+      return got.error();
+    }
+    loaded_ = base::Bytes(into).first(*got);
+    walked_ = needed_ = 0;
+    // Less than was there when it was written: cut from outside.
+    if (loaded_.size() < bytes) return StorageErrc::partition_corrupt;
+    return {};
+  }
+
+  /// Goes over the loaded batches and takes what is wanted. Afterwards either something was taken,
+  /// or done_, or more must be loaded from walked_ on (at least needed_ bytes).
+  Result<void> walk() {
+    start_ = 0;
+    while (walked_ < loaded_.size()) {
+      const base::Bytes rest = loaded_.subspan(walked_);
+      const auto parsed = check(rest);
+      if (!parsed && taken_ > 0) return {};  // whoever comes for that batch gets the error
+      if (!parsed && parsed.error() == make_error_code(ModelErrc::incomplete_batch)) return {};
+      if (!parsed) return refused(parsed.error());
+      const RecordBatchView& batch = *parsed;
+      if (expected_ != Offset() && batch.base_offset() != expected_)
+        return taken_ > 0 ? Result<void>{} : make_error_code(StorageErrc::partition_corrupt);
+      expected_ = batch.end_offset();
+      if (batch.end_offset() > wanted_.from) {
+        done_ = true;
+        if (batch.base_offset() > wanted_.from && taken_ == 0)
+          return make_error_code(StorageErrc::partition_corrupt);
+        if (batch.end_offset() > wanted_.limit ||
+            (taken_ > 0 && taken_ + batch.batch_bytes() > wanted_.bytes_max))
+          return {};
+        if (taken_ == 0) start_ = walked_;
+        taken_ += batch.batch_bytes();
+        end_offset_ = batch.end_offset();
+      }
+      walked_ += batch.batch_bytes();
+    }
+    return {};
+  }
+
+  Result<RecordBatchView> check(base::Bytes rest) {
+    const auto length = model::peek_batch_bytes(rest);
+    if (!length) {
+      needed_ = format::kHeaderBytes;
+      return length.error();
+    }
+    needed_ = *length;
+    if (rest.size() < *length) {
+      if (wanted_.end - position_ - walked_ < *length) return ModelErrc::corrupt_batch;
+      return ModelErrc::incomplete_batch;
+    }
+    return wanted_.source == SegmentRead::Source::disk ? RecordBatchView::parse_first(rest)
+                                                       : RecordBatchView::parse_header(rest);
+  }
+
+  [[nodiscard]] static Error refused(const Error& error) {
+    return error == make_error_code(ModelErrc::unsupported_format)
+               ? make_error_code(StorageErrc::unsupported_format)
+               : make_error_code(StorageErrc::partition_corrupt);
+  }
+
+  [[nodiscard]] SegmentReadResult result() const {
+    SegmentReadResult result;
+    result.read.end_offset = wanted_.from;
+    result.position = position_ + start_ + taken_;
+    if (taken_ == 0) return result;
+    result.read.batches.push_back({buffer_, loaded_.subspan(start_, taken_)});
+    result.read.bytes = taken_;
+    result.read.end_offset = end_offset_;
+    return result;
+  }
+
+  base::File& file_;
+  const SegmentRead& wanted_;
+  std::uint64_t position_;  // of loaded_
+  base::Buffer buffer_;
+  base::Bytes loaded_;
+  std::size_t walked_ = 0;
+  std::size_t needed_ = 0;
+  std::size_t start_ = 0;
+  std::size_t taken_ = 0;
+  bool done_ = false;
+  Offset expected_;
+  Offset end_offset_;
+};
+
+}  // namespace
+
+Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& wanted,
+                                       std::uint64_t& damage) {
+  return SegmentReading(file, wanted).run(damage);
+}
+
+Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
+                                           std::uint64_t bytes, std::uint64_t stride_bytes) {
+  SegmentIndex index{.offsets = OffsetIndex(base_offset, stride_bytes)};
+  index.end_offset = base_offset;
+  index.segment_bytes = bytes;
+  BatchScanner scanner(file, {.position = 0, .expected = base_offset}, bytes,
+                       BatchScanner::Depth::headers);
+  MQ_TRY_VOID(scanner.next());
+  while (!scanner.at_end()) {
+    if (scanner.state() == BatchState::unsupported) return StorageErrc::unsupported_format;
+    if (scanner.state() != BatchState::good) return StorageErrc::partition_corrupt;
+    const RecordBatchView& batch = scanner.view();
+    index.offsets.note(batch.base_offset(), scanner.position());
+    if (index.first_append_time_ms < 0) index.first_append_time_ms = batch.append_time_ms();
+    index.last_append_time_ms = batch.append_time_ms();
+    if (index.epoch_starts.empty() || index.last_leader_epoch != batch.leader_epoch())
+      index.epoch_starts.push_back({batch.leader_epoch(), batch.base_offset()});
+    index.last_leader_epoch = batch.leader_epoch();
+    index.end_offset = batch.end_offset();
+    MQ_TRY_VOID(scanner.next());
+  }
+  return index;
+}
+
+Result<SegmentIndex> find_segment_index(base::FileSystem& files, base::File& file,
+                                        const std::string& index_path, Offset base_offset,
+                                        std::uint64_t bytes, std::uint64_t stride_bytes) {
+  auto stored = load_segment_index(files, index_path, base_offset, bytes);
+  if (stored) return stored;
+  return rebuild_segment_index(file, base_offset, bytes, stride_bytes);
+}
+
+}  // namespace mq::storage

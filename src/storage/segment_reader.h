@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/file_system.h"
+#include "storage/offset_index.h"
+#include "storage/partition_log.h"
+
+namespace mq::storage {
+
+/// What to read from one segment file.
+struct SegmentRead {
+  enum class Source {
+    page_cache,  ///< never waits for the disk: not_cached instead; headers are checked
+    disk         ///< may sleep; body checksums are checked too
+  };
+  Source source = Source::page_cache;
+  model::Offset from;
+  model::Offset limit;  ///< exclusive end of what may be read
+  std::size_t bytes_max = 0;
+  std::uint64_t position = 0;  ///< a batch boundary at or below `from`
+  std::uint64_t end = 0;       ///< no byte from here on is looked at
+};
+
+struct SegmentReadResult {
+  ReadResult read;
+  std::uint64_t position = 0;  ///< behind what was read
+};
+
+/// Reads whole batches in one piece. LOG-4: nothing behind a header that does not hold together is
+/// given out. Errors as PartitionLog::read(); for partition_corrupt, `damage` is where.
+Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& wanted,
+                                       std::uint64_t& damage);
+
+/// Makes the index of the first `bytes` bytes of a segment from its batch headers.
+Result<SegmentIndex> rebuild_segment_index(base::File& file, model::Offset base_offset,
+                                           std::uint64_t bytes, std::uint64_t stride_bytes);
+/// The stored index if it is good, else a rebuilt one.
+Result<SegmentIndex> find_segment_index(base::FileSystem& files, base::File& file,
+                                        const std::string& index_path, model::Offset base_offset,
+                                        std::uint64_t bytes, std::uint64_t stride_bytes);
+
+}  // namespace mq::storage

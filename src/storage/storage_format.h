@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/ids.h"
+
+/// Names and numbers of the files in a data directory (FORMAT.md).
+namespace mq::storage {
+
+inline constexpr std::string_view kLockFile = "lock";
+inline constexpr std::string_view kIdentityFile = "identity";
+inline constexpr std::string_view kCheckpointFile = "checkpoint";
+inline constexpr std::string_view kCleanMarkerFile = "clean";
+inline constexpr std::string_view kRunMarkerFile = "running";
+inline constexpr std::string_view kReserveFile = "reserve";
+inline constexpr std::string_view kUnknownDirectory = "unknown";
+inline constexpr std::string_view kTopicFile = "topic";  ///< in a partition's directory: its name
+inline constexpr std::string_view kTemporarySuffix = ".tmp";
+inline constexpr std::string_view kSegmentSuffix = ".log";
+inline constexpr std::string_view kIndexSuffix = ".index";
+
+/// First eight bytes of each kind of sealed file, and the only version of all of them so far.
+inline constexpr std::string_view kIdentityMagic = "MQIDENT\n";
+inline constexpr std::string_view kCheckpointMagic = "MQCHECK\n";
+inline constexpr std::string_view kCleanMarkerMagic = "MQCLEAN\n";
+inline constexpr std::string_view kRunMarkerMagic = "MQRUNNG\n";
+inline constexpr std::string_view kIndexMagic = "MQINDEX\n";
+inline constexpr std::uint32_t kSealedVersion = 1;
+
+/// No sealed file is larger; a reader takes no memory beyond it.
+inline constexpr std::size_t kSealedFileBytesMax = std::size_t{256} << 20;
+
+/// "00000000000000000042.log" and back; nothing for any other name.
+std::string segment_file_name(model::Offset base_offset);
+std::string index_file_name(model::Offset base_offset);
+std::optional<model::Offset> parse_segment_file_name(std::string_view name);
+std::optional<model::Offset> parse_index_file_name(std::string_view name);
+/// "<32 hex digits>-<partition>", as PartitionId::text().
+std::optional<model::PartitionId> parse_partition_directory_name(std::string_view name);
+
+}  // namespace mq::storage
