@@ -26,6 +26,7 @@ COMPILED = {kind: re.compile(pattern) for kind, pattern in RULES.items()}
 HOMES = [
     (r'src/base/real/', set(RULES), 'the real world itself'),
     (r'src/metadata/(sqlite|zookeeper)', set(RULES), 'these libraries do their own I/O on threads of their own'),
+    (r'src/broker/service_manager\.cc$', {'file'}, 'asks whether stderr is the journal of systemd'),
     (r'src/client/shell', {'thread', 'clock'}, 'the outer shell of the client: its I/O thread and blocking calls'),
 ]
 
