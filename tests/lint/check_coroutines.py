@@ -56,29 +56,31 @@ def is_block(code, brace):
 
 
 def expression_start(code, at):
-    """Start of the full expression around a co_await at `at`, and whether it stands inside a braced initialiser."""
+    """Start of the full expression around a co_await at `at`, its limit if that is the end of a condition, and whether it stands
+    inside a braced initialiser."""
     braced = False
+    everything = len(code)
     at -= 1
     while at >= 0:
         c = code[at]
         if c == ';':
-            return at + 1, braced
+            return at + 1, everything, braced
         if c in ')]':
             at = match_back(code, at)
         elif c == '}':
             follower = code[at + 1:at + 40].lstrip()
             if follower[:1] not in (',', '.', '+', '|', '&', ')', '?', '='):
-                return at + 1, braced
+                return at + 1, everything, braced
             at = match_back(code, at)
         elif c == '(':
             if re.search(r'\b(?:if|while|for|switch)(?:\s+constexpr)?\s*$', code[max(0, at - 30):at]):
-                return at + 1, braced
+                return at + 1, match_forward(code, at), braced
         elif c == '{':
             if is_block(code, at):
-                return at + 1, braced
+                return at + 1, everything, braced
             braced = True
         at -= 1
-    return 0, braced
+    return 0, everything, braced
 
 
 def expression_end(code, at):
@@ -149,11 +151,11 @@ def check(root):
         code = bare(read(root, path))
         seen = set()
         for match in CO_AWAIT.finditer(code):
-            start, braced = expression_start(code, match.start())
+            start, limit, braced = expression_start(code, match.start())
             if braced:
                 problems.add(path, line_of(code, match.start()), 'co_await inside braces (`T x{co_await …}`): write `T x = co_await …` or name it first')
                 continue
-            end = expression_end(code, match.end())
+            end = min(limit, expression_end(code, match.end()))
             for position, what in temporaries(code, start, end, trivial):
                 if position not in seen:
                     seen.add(position)

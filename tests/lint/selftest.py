@@ -135,6 +135,8 @@ class Coroutines(Case):
         self.good('', head='auto operator co_await() && {\n  struct A {\n    int x;\n  };\n  return A{1};\n')
         self.good('Message message{a, 1};\nauto reply = co_await send(std::move(message));')
         self.good('if (auto r = co_await send(x); !r) {\n  Agg a{1};\n  use(a);\n}')
+        self.good('while (co_await pause(step)) {\n  for (auto& l : logs()) l->post([l] { l->sync(); });\n}')
+        self.bad('while (co_await pause([x] { return x; })) {\n}', 'lambda')
         self.good('while (!co_await done()) {\n  step({1});\n}')
         self.good('co_await runtime.sleep_for(std::chrono::milliseconds{5});\nco_await log.read(Offset{0}, 5);')
         self.good('co_await run([](int a) { return a; });')
