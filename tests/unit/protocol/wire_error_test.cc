@@ -16,7 +16,7 @@ struct Row {
   std::int32_t number;
   std::string name;
   std::string flags;
-  friend auto operator<=>(const Row&, const Row&) = default;
+  friend bool operator==(const Row&, const Row&) = default;
 };
 
 std::vector<Row> table() {
