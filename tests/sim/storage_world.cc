@@ -1,0 +1,477 @@
+#include "sim/storage_world.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/counters.h"
+#include "model/record_batch_builder.h"
+#include "sim/log_capture.h"
+#include "sim/log_model.h"
+#include "sim/violation.h"
+#include "storage/disk.h"
+#include "support/crashable_file_system.h"
+#include "support/run.h"
+#include "support/sim_disk_executor.h"
+#include "support/sim_file_system.h"
+#include "support/sim_runtime.h"
+
+namespace mq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Bytes;
+using storage::StorageErrc;
+using testing::SimRandom;
+
+constexpr const char* kPath = "/disk";
+constexpr std::uint64_t kCapacity = std::uint64_t{64} << 20;
+/// How long after the return of space appends may still be refused.
+constexpr auto kSpaceNoticed = 10s;
+
+enum class End { clean_stop, kill, power_cut };
+
+std::string_view text(End end) {
+  return end == End::clean_stop ? "clean stop" : end == End::kill ? "kill" : "power cut";
+}
+
+/// One partition over all lives: its settings and what its log must hold.
+struct Partition {
+  Partition(storage::LogSpec s, const std::string& name) : spec(std::move(s)), model(name) {}
+  storage::LogSpec spec;
+  LogModel model;
+  std::int32_t epoch = 0;
+  std::int64_t confirmed_seen = 0;  // in this life
+};
+
+/// What outlives the process: the machine, and what it did last.
+struct Machine {
+  explicit Machine(std::uint64_t seed)
+      : simulator(seed), random(simulator.random().fork()), capture(simulator) {
+    files.set_capacity(kCapacity);
+    if (random.chance(0.5)) files.set_cold_share(0.3);
+    if (!files.make_directory(kPath) || !files.sync_directory("/")) fail("no data directory");
+    const auto count = random.between(1, 4);
+    for (std::uint64_t i = 0; i < count; ++i) add_partition(static_cast<std::int32_t>(i));
+  }
+
+  void add_partition(std::int32_t number) {
+    storage::LogSpec spec;
+    spec.id = {base::Uuid::from_random(random.next(), random.next()), number};
+    spec.topic_name = fmt::format("topic-{}", number);
+    spec.worker = &runtime;
+    auto& settings = spec.settings;
+    settings.durability = random.chance(0.6) ? model::Durability::disk : model::Durability::memory;
+    settings.segment_bytes = std::uint64_t{8} << (10 + random.below(6));
+    settings.retention_age = std::chrono::milliseconds(random.chance(0.3) ? 20'000 : 0);
+    if (random.chance(0.3)) settings.retention_bytes = settings.segment_bytes * 3;
+    const auto name =
+        fmt::format("{} ({})", spec.topic_name,
+                    settings.durability == model::Durability::disk ? "disk" : "memory");
+    partitions.push_back(std::make_unique<Partition>(std::move(spec), name));
+  }
+
+  void fail(std::string what) {
+    if (!violation.empty()) return;
+    violation = std::move(what);
+    simulator.trace("VIOLATION " + violation);
+  }
+
+  testing::Simulator simulator;
+  SimRandom random;
+  LogCapture capture;
+  testing::SimRuntime runtime{simulator};
+  testing::SimFileSystem files;
+  std::vector<std::unique_ptr<Partition>> partitions;
+  base::Uuid cluster = base::Uuid::from_random(1, 2);
+  int boots = 1;
+  End last_end = End::power_cut;
+  bool pages_lost = false;  // by the last end, or by a sync that failed in that life
+  bool stopped_well = false;
+  std::uint64_t appended = 0;
+  std::string violation;
+};
+
+/// One process: everything that a crash takes with it.
+class Life {
+ public:
+  explicit Life(Machine& machine)
+      : machine_(machine),
+        random_(machine.random.fork()),
+        files_(machine.files, machine.random.fork()),
+        executor_(machine.simulator, {}) {}
+
+  void run();
+  /// True when everything has ended, so that this may be destroyed.
+  [[nodiscard]] bool unwound() const noexcept { return unwound_; }
+  /// Called after every step of the world.
+  void observe();
+
+ private:
+  storage::DiskConfig config();
+  asio::awaitable<void> live();
+  asio::awaitable<bool> open_and_recover();
+  asio::awaitable<void> check_recovered(Partition& partition);
+  asio::awaitable<void> append_loop(Partition& partition);
+  void append_one(Partition& partition, storage::PartitionLog& log);
+  void check_refused(Partition& partition, storage::PartitionLog& log, const base::Error& error,
+                     Bytes batch);
+  asio::awaitable<void> read_loop(Partition& partition);
+  asio::awaitable<void> read_one(Partition& partition, storage::PartitionLog& log);
+  asio::awaitable<void> trouble_loop();
+  asio::awaitable<void> stop();
+  asio::awaitable<void> guarded(asio::awaitable<void> task);
+  void spawn(std::string what, asio::awaitable<void> task) {
+    tasks_.spawn(std::move(what), guarded(std::move(task)));
+  }
+  [[nodiscard]] bool alive() const noexcept {
+    return !files_.dead() && !ending_ && machine_.violation.empty();
+  }
+  [[nodiscard]] bool fault_struck() const {
+    return fault_planned_ && machine_.files.faults_struck() > strikes_before_;
+  }
+  void end_it(End how);
+  bool run_until(const std::function<bool()>& done, base::Duration limit, std::string_view what);
+
+  Machine& machine_;
+  SimRandom random_;
+  testing::CrashableFileSystem files_;
+  testing::SimDiskExecutor executor_;
+  base::Counters counters_;
+  base::TaskGroup tasks_{machine_.runtime};
+  std::unique_ptr<storage::Disk> disk_;
+  bool serving_ = false;
+  bool ending_ = false;
+  bool unwound_ = false;
+  bool stopped_ = false;
+  bool fault_planned_ = false;
+  std::uint64_t strikes_before_ = machine_.files.faults_struck();
+  base::TimePoint space_short_until_{};
+};
+
+/// A violation inside a coroutine must not vanish in a log line.
+asio::awaitable<void> Life::guarded(asio::awaitable<void> task) {
+  try {
+    co_await std::move(task);
+  } catch (const std::exception& error) {
+    machine_.fail(error.what());
+  }
+}
+
+storage::DiskConfig Life::config() {
+  storage::DiskConfig config;
+  config.cluster = machine_.cluster;
+  config.broker = model::BrokerId(1);
+  config.incarnation = base::Uuid::from_random(random_.next(), random_.next());
+  config.boot_id = fmt::format("boot-{}", machine_.boots);
+  config.tail_cache_bytes = random_.chance(0.5) ? 0 : 64 << 10;
+  config.index_stride_bytes = 4 << 10;
+  config.write_behind_bytes = 32 << 10;
+  config.checkpoint_interval = 500ms;
+  config.memory_sync_interval = 3s;
+  config.retention_interval = 1s;
+  config.space_interval = 200ms;
+  config.low_mark_bytes = 1 << 20;
+  return config;
+}
+
+asio::awaitable<bool> Life::open_and_recover() {
+  storage::Refusal refusal;
+  auto directory = storage::open_data_directory(files_, kPath, model::BrokerId(1), refusal);
+  if (directory) {
+    auto disk = storage::Disk::open(std::move(*directory), config(), files_, executor_,
+                                    machine_.runtime, counters_, refusal);
+    if (disk) disk_ = std::move(*disk);
+  }
+  if (!disk_) {
+    require(files_.dead(), "REC-7: start was refused: {}", refusal.text);
+    co_return false;
+  }
+  std::vector<storage::LogSpec> known;
+  for (const auto& partition : machine_.partitions) known.push_back(partition->spec);
+  std::vector<base::Uuid> deleting;
+  std::function<void(const storage::RecoveryProgress&)> progress;
+  auto summary = co_await disk_->recover(std::move(known), std::move(deleting), progress);
+  if (files_.dead()) co_return false;
+  require(summary.has_value(), "recovery failed: {}", summary ? "" : summary.error().message());
+  require(summary->moved_to_unknown.empty(), "REC-9: a known partition went to unknown/");
+  require(summary->offline.empty(), "REC-1: {} is offline though nothing was damaged",
+          summary->offline.empty() ? "" : summary->offline.front().text());
+  require(!machine_.stopped_well || (summary->clean && summary->bytes_scanned == 0),
+          "REC-4: the start after a clean stop scanned {} bytes", summary->bytes_scanned);
+  require(!summary->clean || machine_.last_end == End::clean_stop,
+          "REC-4: a clean marker after a {}", text(machine_.last_end));
+  for (const auto& partition : machine_.partitions) {
+    co_await check_recovered(*partition);
+    if (files_.dead()) co_return false;
+  }
+  machine_.pages_lost = false;
+  co_return true;
+}
+
+asio::awaitable<void> Life::check_recovered(Partition& partition) {
+  auto* const log = disk_->find(partition.spec.id);
+  require(log != nullptr, "{}: no log after recovery", partition.model.name());
+  const auto start = log->log_start_offset();
+  const auto end = log->log_end_offset();
+  std::string last;
+  if (end > start) {
+    const auto read = co_await log->read_from_disk(model::advance(end, -1), end, 1);
+    if (files_.dead()) co_return;
+    require(read.has_value(), "{}: the last batch cannot be read after recovery: {}",
+            partition.model.name(), read ? "" : read.error().message());
+    for (const auto& piece : read->batches) last += base::as_text(piece.bytes);
+  }
+  partition.model.recovered(start.value(), end.value(), !machine_.pages_lost, base::as_bytes(last));
+  require(log->durable_offset() == end, "REC-3: {}: serves up to {} but only {} is durable",
+          partition.model.name(), end, log->durable_offset());
+  // PAR-4: the log has seen no epoch as high as the one that begins now.
+  require(log->leader_epoch().value() <= partition.epoch, "PAR-4: {}: epoch {} came back",
+          partition.model.name(), log->leader_epoch());
+  const auto started = log->start_epoch(model::LeaderEpoch(++partition.epoch));
+  require(started.has_value() || files_.dead(), "{}: epoch {} was refused: {}",
+          partition.model.name(), partition.epoch, started ? "" : started.error().message());
+  partition.confirmed_seen = 0;
+}
+
+asio::awaitable<void> Life::live() {
+  if (!co_await open_and_recover()) co_return;
+  disk_->start();
+  serving_ = true;
+  for (const auto& partition : machine_.partitions) {
+    spawn("appender", append_loop(*partition));
+    spawn("reader", read_loop(*partition));
+  }
+  spawn("trouble", trouble_loop());
+}
+
+void Life::observe() {
+  if (!serving_ || files_.dead() || stopped_) return;
+  for (const auto& partition : machine_.partitions) {
+    auto* const log = disk_->find(partition->spec.id);
+    if (log == nullptr || log->failure()) continue;
+    const auto confirmed = log->confirmed_end().value();
+    require(confirmed >= partition->confirmed_seen, "PAR-1: {}: confirmed end fell from {} to {}",
+            partition->model.name(), partition->confirmed_seen, confirmed);
+    partition->confirmed_seen = confirmed;
+    require(log->durable_offset() <= log->log_end_offset() &&
+                log->confirmed_end() <= log->log_end_offset(),
+            "PAR-1: {}: durable {}, confirmed {}, log end {}", partition->model.name(),
+            log->durable_offset(), log->confirmed_end(), log->log_end_offset());
+    partition->model.saw_durable(log->durable_offset().value());
+    partition->model.saw_start(log->log_start_offset().value());
+  }
+}
+
+asio::awaitable<void> Life::append_loop(Partition& partition) {
+  const auto pause_max = base::Duration(1ms * random_.between(1, 100));
+  while (alive()) {
+    if (!random_.chance(0.5)) co_await machine_.runtime.sleep_for(random_.duration(0ms, pause_max));
+    if (!alive()) co_return;
+    auto* const log = disk_->find(partition.spec.id);
+    if (log == nullptr) co_return;
+    append_one(partition, *log);
+    if (log->failure()) co_return;
+  }
+}
+
+void Life::append_one(Partition& partition, storage::PartitionLog& log) {
+  model::RecordBatchBuilder builder(base::BufferPool::shared(), 1 << 20, 4096);
+  const auto records = random_.between(1, random_.chance(0.2) ? 40 : 4);
+  for (std::uint64_t i = 0; i < records; ++i) {
+    std::string value(random_.between(0, random_.chance(0.1) ? 5000 : 300), '\0');
+    for (char& c : value) c = static_cast<char>(random_.next());
+    model::RecordInput record;
+    record.value = base::as_bytes(value);
+    record.timestamp_ms = machine_.runtime.wall_clock_ms();
+    if (!builder.append(record)) break;
+  }
+  const auto batch = builder.finish();
+  const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
+  const auto appended = log.append(batch.owner, bytes);
+  if (!appended) return check_refused(partition, log, appended.error(), bytes);
+  require(!files_.dead(), "{}: an append succeeded on a dead disk", partition.model.name());
+  require(appended->leader_epoch.value() == partition.epoch, "PAR-4: {}: appended in epoch {}",
+          partition.model.name(), appended->leader_epoch);
+  partition.model.appended(appended->base_offset.value(), appended->end_offset.value(), bytes);
+  ++machine_.appended;
+}
+
+void Life::check_refused(Partition& partition, storage::PartitionLog& log, const base::Error& error,
+                         Bytes batch) {
+  if (files_.dead()) return partition.model.maybe_appended(batch);
+  if (fault_struck()) {
+    machine_.pages_lost = true;
+    return;
+  }
+  require(error == StorageErrc::storage_full, "{}: append was refused: {}", partition.model.name(),
+          error.message());
+  require(machine_.simulator.now() < space_short_until_,
+          "REC-6: {}: still STORAGE_FULL long after space came back", partition.model.name());
+  require(!log.failure() && log.log_end_offset().value() == partition.model.end(),
+          "LOG-6: {}: a refused append moved the log end to {}", partition.model.name(),
+          log.log_end_offset());
+}
+
+asio::awaitable<void> Life::read_loop(Partition& partition) {
+  while (alive()) {
+    co_await machine_.runtime.sleep_for(random_.duration(0ms, 100ms));
+    auto* const log = alive() ? disk_->find(partition.spec.id) : nullptr;
+    if (log == nullptr || log->failure()) co_return;
+    co_await read_one(partition, *log);
+  }
+}
+
+asio::awaitable<void> Life::read_one(Partition& partition, storage::PartitionLog& log) {
+  const auto start = log.log_start_offset();
+  const auto limit = random_.chance(0.5) ? log.confirmed_end() : log.log_end_offset();
+  if (limit <= start) co_return;
+  const auto span = static_cast<std::uint64_t>(limit.value() - start.value());
+  const model::Offset from = model::advance(
+      start, static_cast<std::int64_t>(random_.chance(0.3) ? span - 1 : random_.below(span)));
+  const std::size_t bytes_max = random_.between(1, 64 << 10);
+  auto read = log.read(from, limit, bytes_max);
+  if (!read && read.error() == StorageErrc::not_cached)
+    read = co_await log.read_from_disk(from, limit, bytes_max);
+  if (!alive() || log.failure()) co_return;
+  if (!read && from < log.log_start_offset()) co_return;  // retention was faster
+  require(read.has_value(), "{}: read of {} in [{}, {}) failed: {}", partition.model.name(), from,
+          start, limit, read ? "" : read.error().message());
+  require(read->bytes > 0, "{}: read of {} below {} got nothing", partition.model.name(), from,
+          limit);
+  if (random_.chance(0.2)) {
+    // What was handed out stays as it is, whatever happens to the log meanwhile.
+    co_await machine_.runtime.sleep_for(random_.duration(0ms, 500ms));
+    if (from < log.log_start_offset()) co_return;  // the model has forgotten it too
+  }
+  std::string bytes;
+  for (const auto& piece : read->batches) bytes += base::as_text(piece.bytes);
+  partition.model.check_read(from.value(), base::as_bytes(bytes));
+}
+
+asio::awaitable<void> Life::trouble_loop() {
+  while (alive()) {
+    co_await machine_.runtime.sleep_for(random_.duration(50ms, 3s));
+    if (!alive()) co_return;
+    const auto dice = random_.below(10);
+    if (dice < 3) {
+      machine_.simulator.trace("the disk fills up");
+      space_short_until_ = base::TimePoint::max();
+      machine_.files.set_capacity(machine_.files.used_bytes() + random_.below(3 << 20));
+      co_await machine_.runtime.sleep_for(random_.duration(10ms, 3s));
+      machine_.simulator.trace("space comes back");
+      machine_.files.set_capacity(machine_.files.used_bytes() + kCapacity);
+      space_short_until_ = machine_.simulator.now() + kSpaceNoticed;
+    } else if (dice < 5) {
+      const auto by = static_cast<std::int64_t>(random_.below(7'200'000)) - 3'600'000;
+      machine_.simulator.trace(fmt::format("the wall clock jumps by {} ms", by));
+      machine_.runtime.jump_wall_clock(by);
+    } else if (dice == 5 && !fault_planned_) {
+      machine_.simulator.trace("a sync will fail");
+      fault_planned_ = true;
+      testing::Fault fault;
+      fault.operation = testing::FileOperation::sync;
+      fault.skip = static_cast<int>(random_.below(5));
+      machine_.files.inject(std::move(fault));
+    }
+  }
+}
+
+asio::awaitable<void> Life::stop() {
+  co_await tasks_.wait();
+  if (disk_) {
+    const auto stopped = co_await disk_->stop();
+    stopped_ = true;
+    machine_.stopped_well = stopped.has_value() && !files_.dead();
+    require(stopped.has_value() || files_.dead() || fault_planned_, "stop failed: {}",
+            stopped ? "" : stopped.error().message());
+  }
+  unwound_ = true;
+}
+
+void Life::end_it(End how) {
+  machine_.simulator.trace(fmt::format("the process ends: {}", text(how)));
+  machine_.last_end = how;
+  machine_.stopped_well = false;
+  if (fault_struck()) machine_.pages_lost = true;
+  if (how != End::clean_stop) {
+    files_.kill();
+    if (how == End::kill) machine_.files.kill();
+    if (how == End::power_cut) {
+      machine_.files.crash(random_);
+      machine_.pages_lost = true;
+      ++machine_.boots;
+    }
+  }
+  machine_.files.clear_faults();
+  machine_.files.set_capacity(machine_.files.used_bytes() + kCapacity);
+  ending_ = true;
+}
+
+bool Life::run_until(const std::function<bool()>& done, base::Duration limit,
+                     std::string_view what) {
+  if (machine_.simulator.run_until(done, limit)) return true;
+  if (!what.empty())
+    machine_.fail(fmt::format("{} (world {})", what,
+                              machine_.simulator.stuck() ? "runs in a circle" : "stands still"));
+  return false;
+}
+
+void Life::run() {
+  const auto dice = random_.below(10);
+  const End planned = dice < 2 ? End::clean_stop : dice < 6 ? End::kill : End::power_cut;
+  // Mostly it dies in the middle of whatever it does with the disk, perhaps in recovery.
+  if (planned != End::clean_stop && random_.chance(0.6))
+    files_.kill_after(random_.between(1, random_.chance(0.3) ? 40 : 1000), [] {});
+  machine_.simulator.trace("a process starts");
+  spawn("life", live());
+  const auto over = [this] { return files_.dead() || !machine_.violation.empty(); };
+  run_until([&] { return over() || serving_; }, 10min, "recovery does not end");
+  if (!over()) run_until(over, random_.duration(20ms, random_.chance(0.2) ? 30s : 4s), "");
+  end_it(machine_.violation.empty() ? planned : End::kill);
+  machine_.runtime.spawn("stop", guarded(stop()));
+  run_until([this] { return unwound_ || stopped_; }, 10min, "stopping does not end");
+  for (const auto& [name, value] : counters_.snapshot()) {
+    if (name.starts_with("invariant_violations") && value > 0)
+      machine_.fail(fmt::format("the product counts {} = {}", name, value));
+  }
+}
+
+}  // namespace
+
+Report run_storage_world(std::uint64_t seed) {
+  Report report;
+  report.world = "storage";
+  report.seed = seed;
+  auto machine = std::make_unique<Machine>(seed);
+  Life* current = nullptr;
+  machine->simulator.on_step([&machine, &current] {
+    if (current == nullptr || !machine->violation.empty()) return;
+    try {
+      current->observe();
+    } catch (const Violation& violation) {
+      machine->fail(violation.what());
+    }
+  });
+  const auto lives = machine->random.between(2, 8);
+  for (; report.lives < lives && machine->violation.empty(); ++report.lives) {
+    auto life = std::make_unique<Life>(*machine);
+    current = life.get();
+    life->run();
+    current = nullptr;
+    if (!life->unwound()) (void)life.release();  // what still runs in it needs it
+  }
+  report.violation = machine->violation;
+  report.trace_hash = machine->simulator.trace_hash();
+  report.steps = machine->simulator.steps();
+  report.records = machine->appended;
+  if (!report.ok()) {
+    report.trace = machine->simulator.recent_trace();
+    (void)machine.release();
+  }
+  return report;
+}
+
+}  // namespace mq::sim

@@ -1,0 +1,12 @@
+#include "sim/worlds.h"
+
+#include "sim/storage_world.h"
+
+namespace mq::sim {
+
+const std::vector<World>& worlds() {
+  static const std::vector<World> all{{"storage", run_storage_world}};
+  return all;
+}
+
+}  // namespace mq::sim
