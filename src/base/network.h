@@ -69,6 +69,8 @@ class Network {
   /// connection_refused, not_found.
   virtual asio::awaitable<Result<std::unique_ptr<Stream>>> connect(Endpoint to,
                                                                    TimePoint deadline) = 0;
+  /// Ends every connect() in progress early, so that their caller can stop.
+  virtual void cancel_connects() {}
   /// address_in_use, not_permitted, not_found.
   virtual Result<std::unique_ptr<Acceptor>> listen(const Endpoint& at) = 0;
 };

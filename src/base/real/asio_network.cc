@@ -97,21 +97,32 @@ class AsioAcceptor final : public Acceptor {
 
 }  // namespace
 
+struct AsioNetwork::Attempt {
+  tcp::resolver resolver;
+  tcp::socket socket;
+  bool late = false;
+
+  void give_up() {
+    late = true;
+    resolver.cancel();
+    boost::system::error_code ignored;
+    socket.close(ignored);
+  }
+};
+
+void AsioNetwork::cancel_connects() {
+  for (const auto& weak : attempts_) {
+    if (const auto attempt = weak.lock()) attempt->give_up();
+  }
+}
+
 asio::awaitable<Result<std::unique_ptr<Stream>>> AsioNetwork::connect(Endpoint to,
                                                                       TimePoint deadline) {
-  struct Attempt {
-    tcp::resolver resolver;
-    tcp::socket socket;
-    bool late = false;
-  };
   auto attempt = std::make_shared<Attempt>(
       Attempt{tcp::resolver(runtime_.context()), tcp::socket(runtime_.context())});
-  const auto timer = runtime_.start_timer(deadline, [attempt] {
-    attempt->late = true;
-    attempt->resolver.cancel();
-    boost::system::error_code ignored;
-    attempt->socket.close(ignored);
-  });
+  attempts_.remove_if([](const auto& weak) { return weak.expired(); });
+  attempts_.push_back(attempt);
+  const auto timer = runtime_.start_timer(deadline, [attempt] { attempt->give_up(); });
   const std::string service = std::to_string(to.port);
   auto [resolve_error, addresses] =
       co_await attempt->resolver.async_resolve(to.host, service, kAsTuple);

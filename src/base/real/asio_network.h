@@ -1,5 +1,8 @@
 #pragma once
 
+#include <list>
+#include <memory>
+
 #include "base/network.h"
 #include "base/real/real_runtime.h"
 
@@ -11,9 +14,12 @@ class AsioNetwork final : public Network {
   explicit AsioNetwork(RealRuntime& runtime) : runtime_(runtime) {}
   asio::awaitable<Result<std::unique_ptr<Stream>>> connect(Endpoint to,
                                                            TimePoint deadline) override;
+  void cancel_connects() override;
   Result<std::unique_ptr<Acceptor>> listen(const Endpoint& at) override;
 
  private:
+  struct Attempt;
+  std::list<std::weak_ptr<Attempt>> attempts_;  // connects in progress
   RealRuntime& runtime_;
 };
 

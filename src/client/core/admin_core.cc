@@ -1,0 +1,302 @@
+#include "client/core/admin_core.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "client/core/error.h"
+#include "client/core/request.h"
+#include "protocol/describe_broker.h"
+#include "protocol/topics.h"
+
+namespace mq::client {
+namespace {
+
+using protocol::ApiKey;
+
+constexpr std::chrono::milliseconds kPause{50};
+
+/// The outcome of each item when the whole request failed.
+template <class T, class Items, class NameOf>
+PerItem<T> all_failed(const Items& items, NameOf name_of, const Error& error) {
+  PerItem<T> outcomes;
+  for (const auto& item : items) outcomes.emplace(name_of(item), error);
+  return outcomes;
+}
+
+/// An item that the broker's answer does not mention.
+Error left_out(const std::string& name) {
+  Error error = make_error(Errc::protocol_violation,
+                           fmt::format("the broker's answer does not mention '{}'", name));
+  error.maybe_applied = true;
+  return error;
+}
+
+std::string broker_place(const ClientCore& core, std::int32_t broker) {
+  return broker < 0 ? std::string() : core.pool.name(broker);
+}
+
+TopicSummary to_public(const protocol::TopicSummary& from) {
+  TopicSummary to;
+  to.name = from.name;
+  to.id = from.id.hex();
+  to.partitions = from.partitions;
+  to.replicas = from.replicas;
+  to.bytes = from.bytes;
+  to.records = from.records;
+  to.partitions_not_serving = from.partitions_not_serving;
+  return to;
+}
+
+PartitionDescription to_public(const protocol::PartitionDescription& from) {
+  PartitionDescription to;
+  to.partition = from.partition;
+  to.leader = from.leader;
+  to.leader_epoch = from.leader_epoch;
+  to.replicas = from.replicas;
+  to.in_sync = from.in_sync;
+  to.log_start_offset = from.log_start_offset;
+  to.high_watermark = from.high_watermark;
+  to.log_end_offset = from.log_end_offset;
+  to.bytes = from.bytes;
+  to.segments = from.segments;
+  to.note = from.note;
+  return to;
+}
+
+TopicDescription to_public(const protocol::TopicDescription& from) {
+  TopicDescription to;
+  to.name = from.name;
+  to.id = from.id.hex();
+  for (const auto& setting : from.settings)
+    to.settings.push_back(TopicSetting{setting.name, setting.value, setting.origin});
+  for (const auto& partition : from.partitions) to.partitions.push_back(to_public(partition));
+  return to;
+}
+
+BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::string address) {
+  BrokerDescription to;
+  to.id = from.broker_id;
+  to.address = std::move(address);
+  to.version = from.version;
+  to.metadata = from.metadata_kind;
+  to.uptime = Duration(from.uptime_ms);
+  to.process_id = from.process_id;
+  to.resident_bytes = from.resident_bytes;
+  to.cpu_user = Duration(from.cpu_user_ms);
+  to.cpu_system = Duration(from.cpu_system_ms);
+  to.workers = from.workers;
+  to.connections = from.connections;
+  to.topics = from.topics;
+  to.partitions = from.partitions;
+  to.partitions_not_serving = from.partitions_not_serving;
+  for (const auto& disk : from.disks) {
+    to.disks.push_back(DiskDescription{disk.path, disk.state, disk.bytes_used, disk.bytes_free,
+                                       disk.bytes_total, disk.partitions});
+  }
+  to.counters = from.counters;
+  to.warnings = from.warnings;
+  return to;
+}
+
+}  // namespace
+
+AdminCore::AdminCore(base::Runtime& runtime, base::Network& network, ClientConfig config)
+    : config_(std::move(config)), core_(runtime, network, config_) {}
+
+base::TimePoint AdminCore::deadline() const {
+  return core_.runtime.now() + config_.request_timeout;
+}
+
+template <class Request, class Response>
+asio::awaitable<Result<Response>> AdminCore::ask(ApiKey api, Request request,
+                                                 base::Result<Response> (*decode)(base::Bytes),
+                                                 base::TimePoint deadline) {
+  while (true) {
+    auto connection = co_await core_.pool.any(deadline);
+    if (!connection) co_return connection.error();
+    fill_envelope(request.envelope, config_, core_.runtime.now(), deadline);
+    net::ClientRequest message;
+    message.api = api;
+    message.header = protocol::encode(request);
+    message.deadline = deadline;
+    auto answer = co_await exchange(*connection, std::move(message), decode);
+    if (answer || !answer.error().retriable || answer.error().maybe_applied) co_return answer;
+    if (core_.runtime.now() + kPause >= deadline) co_return answer;
+    co_await core_.runtime.sleep_for(kPause);
+  }
+}
+
+/// Returns when a broker's image has (or lacks) these topics, or when the time is over.
+asio::awaitable<void> AdminCore::wait_until_known(std::vector<std::string> names, bool present,
+                                                  base::TimePoint deadline) {
+  std::uint64_t seen = 0;
+  while (!names.empty() && core_.runtime.now() < deadline) {
+    protocol::MetadataRequest request;
+    request.topics = names;
+    request.newer_than = seen;
+    const auto answer = co_await core_.metadata.fetch(std::move(request), deadline);
+    if (!answer) co_return;
+    names.clear();
+    for (const auto& topic : answer->topics) {
+      const bool there = topic.status.ok() && !topic.partitions.empty() &&
+                         std::ranges::all_of(topic.partitions, [](const auto& partition) {
+                           return partition.leader >= 0;
+                         });
+      const bool absent = topic.status.error() == protocol::WireError::unknown_topic;
+      if (present ? !there : !absent) names.push_back(topic.name);
+    }
+    seen = answer->envelope.metadata_version;
+  }
+}
+
+asio::awaitable<PerItem<CreatedTopic>> AdminCore::create_topics(std::vector<NewTopic> topics,
+                                                                bool dry_run) {
+  const base::TimePoint until = deadline();
+  protocol::CreateTopicsRequest request;
+  request.validate_only = dry_run;
+  for (const NewTopic& topic : topics) {
+    protocol::NewTopic wanted;
+    wanted.name = topic.name;
+    wanted.partitions = topic.partitions;
+    wanted.replicas = topic.replicas;
+    wanted.min_isr = topic.min_isr;
+    wanted.settings = topic.config;
+    request.topics.push_back(std::move(wanted));
+  }
+  const auto answer = co_await ask(ApiKey::create_topics, std::move(request),
+                                   &protocol::decode_create_topics_response, until);
+  if (!answer) {
+    co_return all_failed<CreatedTopic>(
+        topics, [](const NewTopic& topic) { return topic.name; }, answer.error());
+  }
+  PerItem<CreatedTopic> outcomes;
+  std::vector<std::string> created;
+  for (const auto& result : answer->results) {
+    if (!result.status.ok()) {
+      outcomes.emplace(result.name,
+                       from_status(result.status, broker_place(core_, result.status.broker)));
+      continue;
+    }
+    CreatedTopic topic;
+    if (!dry_run) topic.id = result.id.hex();
+    topic.partitions = result.partitions;
+    outcomes.emplace(result.name, std::move(topic));
+    created.push_back(result.name);
+  }
+  for (const NewTopic& topic : topics) {
+    if (!outcomes.contains(topic.name)) outcomes.emplace(topic.name, left_out(topic.name));
+  }
+  if (!dry_run) co_await wait_until_known(std::move(created), true, until);
+  co_return outcomes;
+}
+
+asio::awaitable<PerItem<void>> AdminCore::delete_topics(std::vector<std::string> names) {
+  const base::TimePoint until = deadline();
+  protocol::DeleteTopicsRequest request;
+  request.names = names;
+  const auto answer = co_await ask(ApiKey::delete_topics, std::move(request),
+                                   &protocol::decode_delete_topics_response, until);
+  if (!answer) {
+    co_return all_failed<void>(
+        names, [](const std::string& name) { return name; }, answer.error());
+  }
+  PerItem<void> outcomes;
+  std::vector<std::string> deleted;
+  for (const auto& result : answer->results) {
+    if (result.status.ok()) {
+      outcomes.emplace(result.name, Result<void>());
+      deleted.push_back(result.name);
+    } else {
+      outcomes.emplace(result.name,
+                       from_status(result.status, broker_place(core_, result.status.broker)));
+    }
+  }
+  for (const std::string& name : names) {
+    if (!outcomes.contains(name)) outcomes.emplace(name, left_out(name));
+  }
+  co_await wait_until_known(std::move(deleted), false, until);
+  co_return outcomes;
+}
+
+asio::awaitable<Result<std::vector<TopicSummary>>> AdminCore::list_topics() {
+  protocol::ListTopicsRequest request;
+  const auto answer = co_await ask(ApiKey::list_topics, std::move(request),
+                                   &protocol::decode_list_topics_response, deadline());
+  if (!answer) co_return answer.error();
+  std::vector<TopicSummary> topics;
+  for (const auto& topic : answer->topics) topics.push_back(to_public(topic));
+  co_return topics;
+}
+
+asio::awaitable<PerItem<TopicDescription>> AdminCore::describe_topics(
+    std::vector<std::string> names) {
+  protocol::DescribeTopicsRequest request;
+  request.names = names;
+  const auto answer = co_await ask(ApiKey::describe_topics, std::move(request),
+                                   &protocol::decode_describe_topics_response, deadline());
+  if (!answer) {
+    co_return all_failed<TopicDescription>(
+        names, [](const std::string& name) { return name; }, answer.error());
+  }
+  PerItem<TopicDescription> outcomes;
+  for (const auto& topic : answer->topics) {
+    if (topic.status.ok()) {
+      outcomes.emplace(topic.name, to_public(topic));
+    } else {
+      outcomes.emplace(topic.name,
+                       from_status(topic.status, broker_place(core_, topic.status.broker)));
+    }
+  }
+  for (const std::string& name : names) {
+    if (!outcomes.contains(name)) outcomes.emplace(name, left_out(name));
+  }
+  co_return outcomes;
+}
+
+asio::awaitable<Result<ClusterDescription>> AdminCore::describe_cluster() {
+  protocol::MetadataRequest request;
+  const auto answer = co_await core_.metadata.fetch(std::move(request), deadline());
+  if (!answer) co_return answer.error();
+  ClusterDescription cluster;
+  cluster.id = answer->cluster_id.hex();
+  cluster.controller = answer->controller;
+  for (const auto& broker : answer->brokers) {
+    const base::Endpoint address{broker.host, static_cast<std::uint16_t>(broker.port)};
+    cluster.brokers.push_back(BrokerInfo{broker.id, address.text()});
+  }
+  co_return cluster;
+}
+
+asio::awaitable<Result<BrokerDescription>> AdminCore::describe_broker(std::int32_t id,
+                                                                      std::string address) {
+  const base::TimePoint until = deadline();
+  auto connection = co_await core_.pool.get(id, until);
+  if (!connection) co_return connection.error();
+  protocol::DescribeBrokerRequest request;
+  fill_envelope(request.envelope, config_, core_.runtime.now(), until);
+  net::ClientRequest message;
+  message.api = ApiKey::describe_broker;
+  message.header = protocol::encode(request);
+  message.deadline = until;
+  const auto answer = co_await exchange(*connection, std::move(message),
+                                        &protocol::decode_describe_broker_response);
+  if (!answer) co_return answer.error();
+  co_return to_public(*answer, std::move(address));
+}
+
+asio::awaitable<std::map<std::int32_t, Result<BrokerDescription>>> AdminCore::describe_brokers() {
+  std::map<std::int32_t, Result<BrokerDescription>> outcomes;
+  const auto cluster = co_await describe_cluster();
+  if (!cluster) {
+    outcomes.emplace(-1, cluster.error());
+    co_return outcomes;
+  }
+  for (const BrokerInfo& broker : cluster->brokers) {
+    auto description = co_await describe_broker(broker.id, broker.address);
+    outcomes.emplace(broker.id, std::move(description));
+  }
+  co_return outcomes;
+}
+
+}  // namespace mq::client

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/core/client_core.h"
+#include "mq/admin.h"
+
+namespace mq::client {
+
+/// An admin client without threads. All on its runtime; calls may overlap.
+class AdminCore {
+ public:
+  AdminCore(base::Runtime& runtime, base::Network& network, ClientConfig config);
+
+  asio::awaitable<Result<void>> start() { return core_.start(); }
+  asio::awaitable<void> stop() { return core_.stop(); }
+
+  asio::awaitable<PerItem<CreatedTopic>> create_topics(std::vector<NewTopic> topics, bool dry_run);
+  asio::awaitable<PerItem<void>> delete_topics(std::vector<std::string> names);
+  asio::awaitable<Result<std::vector<TopicSummary>>> list_topics();
+  asio::awaitable<PerItem<TopicDescription>> describe_topics(std::vector<std::string> names);
+  asio::awaitable<Result<ClusterDescription>> describe_cluster();
+  asio::awaitable<std::map<std::int32_t, Result<BrokerDescription>>> describe_brokers();
+
+  [[nodiscard]] ClientCore& client() noexcept { return core_; }
+
+ private:
+  [[nodiscard]] base::TimePoint deadline() const;
+  /// Sends to any broker; again after "try again" answers that say nothing was applied, until the
+  /// deadline.
+  template <class Request, class Response>
+  asio::awaitable<Result<Response>> ask(protocol::ApiKey api, Request request,
+                                        base::Result<Response> (*decode)(base::Bytes),
+                                        base::TimePoint deadline);
+  asio::awaitable<void> wait_until_known(std::vector<std::string> names, bool present,
+                                         base::TimePoint deadline);
+  asio::awaitable<Result<BrokerDescription>> describe_broker(std::int32_t id, std::string address);
+
+  ClientConfig config_;
+  ClientCore core_;
+};
+
+}  // namespace mq::client

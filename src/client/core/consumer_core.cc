@@ -1,0 +1,151 @@
+#include "client/core/consumer_core.h"
+
+#include <fmt/format.h>
+
+#include "client/core/error.h"
+#include "client/core/record_taker.h"
+
+namespace mq::client {
+namespace {
+
+using protocol::OffsetPoint;
+
+Error not_assigned(const TopicPartition& partition) {
+  return make_error(Errc::not_assigned, fmt::format("{}/{} is not assigned to this consumer",
+                                                    partition.topic, partition.partition));
+}
+
+OffsetPoint point_of(Start start) {
+  return start.kind == Start::latest ? OffsetPoint::latest : OffsetPoint::earliest;
+}
+
+}  // namespace
+
+ConsumerCore::ConsumerCore(base::Runtime& runtime, base::Network& network, ConsumerConfig config)
+    : config_(std::move(config)),
+      core_(runtime, network, config_),
+      buffer_(config_.prefetch_bytes),
+      fetcher_(core_, config_, buffer_),
+      lookup_(core_) {
+  buffer_.on_room([this] { wake_fetcher(); });
+}
+
+base::TimePoint ConsumerCore::deadline() const {
+  return core_.runtime.now() + config_.request_timeout;
+}
+
+void ConsumerCore::wake_fetcher() {
+  core_.runtime.post([this, alive = std::weak_ptr<void>(alive_)] {
+    if (!alive.expired()) fetcher_.wake();
+  });
+}
+
+asio::awaitable<Result<TopicPtr>> ConsumerCore::topic(std::string name) {
+  return core_.metadata.lookup(std::move(name), deadline());
+}
+
+asio::awaitable<Result<model::PartitionId>> ConsumerCore::partition_id(TopicPartition name) {
+  const auto topic = co_await core_.metadata.lookup(name.topic, deadline());
+  if (!topic) co_return topic.error();
+  if ((*topic)->find(name.partition) == nullptr) {
+    co_return make_error(Errc::unknown_partition,
+                         fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
+                                     name.partition, (*topic)->partitions.size()));
+  }
+  co_return model::PartitionId{(*topic)->id, name.partition};
+}
+
+asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Start> partitions) {
+  std::map<TopicPartition, ReadPartitionPtr> next;
+  std::map<std::string, TopicPtr> topics;
+  std::vector<OffsetLookup::Key> keys;
+  for (const auto& [name, start] : partitions) {
+    TopicPtr& topic = topics[name.topic];
+    if (!topic) {
+      const auto looked_up = co_await core_.metadata.lookup(name.topic, deadline());
+      if (!looked_up) co_return looked_up.error();
+      topic = *looked_up;
+    }
+    if (topic->find(name.partition) == nullptr) {
+      co_return make_error(Errc::unknown_partition,
+                           fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
+                                       name.partition, topic->partitions.size()));
+    }
+    auto partition = std::make_shared<ReadPartition>();
+    partition->name = name;
+    partition->id = model::PartitionId{topic->id, name.partition};
+    partition->position = start.offset;
+    if (start.kind != Start::at_offset) keys.emplace_back(partition->id, point_of(start));
+    next.emplace(name, std::move(partition));
+  }
+  const auto offsets = co_await lookup_.find(std::move(keys), deadline());
+  if (!offsets) co_return offsets.error();
+  for (const auto& [name, start] : partitions) {
+    if (start.kind == Start::at_offset) continue;
+    const ReadPartitionPtr& partition = next.at(name);
+    partition->position = offsets->at({partition->id, point_of(start)});
+  }
+  buffer_.assign(std::move(next));
+  fetcher_.wake();
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> ConsumerCore::seek(TopicPartition name, Start to) {
+  const ReadPartitionPtr partition = buffer_.find(name);
+  if (!partition) co_return not_assigned(name);
+  std::int64_t offset = to.offset;
+  if (to.kind != Start::at_offset) {
+    std::vector<OffsetLookup::Key> keys;
+    keys.emplace_back(partition->id, point_of(to));
+    const auto offsets = co_await lookup_.find(std::move(keys), deadline());
+    if (!offsets) co_return offsets.error();
+    offset = offsets->begin()->second;
+  }
+  buffer_.seek(*partition, offset);
+  fetcher_.wake();
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<std::map<TopicPartition, OffsetRange>>> ConsumerCore::offsets(
+    std::vector<TopicPartition> partitions) {
+  std::map<TopicPartition, model::PartitionId> ids;
+  std::vector<OffsetLookup::Key> keys;
+  for (const TopicPartition& name : partitions) {
+    const auto id = co_await partition_id(name);
+    if (!id) co_return id.error();
+    ids.emplace(name, *id);
+    keys.emplace_back(*id, OffsetPoint::earliest);
+    keys.emplace_back(*id, OffsetPoint::latest);
+  }
+  const auto offsets = co_await lookup_.find(std::move(keys), deadline());
+  if (!offsets) co_return offsets.error();
+  std::map<TopicPartition, OffsetRange> ranges;
+  for (const auto& [name, id] : ids) {
+    const OffsetRange range{offsets->at({id, OffsetPoint::earliest}),
+                            offsets->at({id, OffsetPoint::latest})};
+    ranges.emplace(name, range);
+  }
+  co_return ranges;
+}
+
+std::optional<Result<Batch>> ConsumerCore::take() {
+  return take_records(buffer_, config_.max_poll_records);
+}
+
+Result<void> ConsumerCore::set_paused(const std::vector<TopicPartition>& partitions, bool paused) {
+  std::vector<ReadPartitionPtr> found;
+  for (const TopicPartition& name : partitions) {
+    found.push_back(buffer_.find(name));
+    if (!found.back()) return not_assigned(name);
+  }
+  for (const ReadPartitionPtr& partition : found) buffer_.set_paused(*partition, paused);
+  wake_fetcher();
+  return {};
+}
+
+asio::awaitable<void> ConsumerCore::stop() {
+  fetcher_.stop();
+  co_await core_.stop();
+}
+
+}  // namespace mq::client

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/runtime.h"
+#include "model/ids.h"
+#include "model/record_batch.h"
+#include "model/record_reader.h"
+#include "mq/consumer.h"
+
+namespace mq::client {
+
+/// Whole batches of one partition, as one answer brought them.
+struct FetchedChunk {
+  base::Buffer owner;
+  base::Bytes batches;
+};
+
+/// One partition that a consumer reads. Who may touch what is said at each group.
+struct ReadPartition {
+  // Fixed.
+  TopicPartition name;
+  model::PartitionId id;
+
+  // Guarded by the buffer's mutex.
+  std::int64_t position = 0;  ///< next offset for the application
+  std::uint64_t generation =
+      0;  ///< raised by every seek; what was fetched for an older one is dropped
+  bool paused = false;
+  bool resting = false;  ///< an error was found; until seek
+  bool removed = false;  ///< no longer assigned
+  std::deque<FetchedChunk> chunks;
+  std::optional<Error> error;  ///< to be returned once the chunks before it are read
+
+  // The application's thread: where it stands in the chunk it has begun.
+  FetchedChunk current;
+  base::Bytes left;            ///< of current, batches not begun
+  base::SharedBytes records;   ///< of the batch begun
+  std::int64_t batch_end = 0;  ///< its end offset
+  std::optional<model::RecordReader> reader;
+
+  // The fetcher's runtime.
+  std::int64_t fetch_offset = 0;
+  std::uint64_t fetch_generation = 0;
+  bool in_flight = false;
+  int failures = 0;
+  base::TimePoint retry_at{};
+};
+using ReadPartitionPtr = std::shared_ptr<ReadPartition>;
+
+/// What the fetcher has brought and the application has not taken. Thread-safe; the fetcher asks
+/// has_room() before it asks a broker for more, so at most the limit plus what is under way is
+/// held.
+class FetchBuffer {
+ public:
+  explicit FetchBuffer(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  /// Called, outside the mutex, when there is something to take.
+  void on_data(std::function<void()> call) { on_data_ = std::move(call); }
+  /// Called, outside the mutex, when the fetcher had stopped for want of room and there is room
+  /// again.
+  void on_room(std::function<void()> call) { on_room_ = std::move(call); }
+
+  // Application.
+  void assign(std::map<TopicPartition, ReadPartitionPtr> partitions);
+  [[nodiscard]] ReadPartitionPtr find(const TopicPartition& name) const;
+  [[nodiscard]] std::vector<ReadPartitionPtr> all() const;
+  void seek(ReadPartition& partition, std::int64_t offset);
+  void set_paused(ReadPartition& partition, bool paused);
+  [[nodiscard]] std::map<TopicPartition, std::int64_t> positions() const;
+  /// A partition that has a chunk (moved into its `current`) or an error, in turn; null when none
+  /// has.
+  ReadPartitionPtr take_next(std::optional<Error>& error);
+  void advance(ReadPartition& partition, std::int64_t position);
+  /// The partition rests: its data is bad from here on.
+  void rest(ReadPartition& partition);
+  /// True when every partition rests.
+  [[nodiscard]] bool all_rest() const;
+
+  // Fetcher.
+  struct Wanted {
+    bool fetch = false;
+    std::int64_t position = 0;
+    std::uint64_t generation = 0;
+  };
+  [[nodiscard]] Wanted wanted(const ReadPartition& partition) const;
+  /// False (and on_room follows) when the buffer is full.
+  bool has_room();
+  /// Dropped when the partition was sought or removed since `generation`.
+  void put(ReadPartition& partition, std::uint64_t generation, FetchedChunk chunk);
+  void put_error(ReadPartition& partition, std::uint64_t generation, Error error);
+  /// A new position that the fetcher found out by itself (out of range, by policy); false when it
+  /// is outdated.
+  bool reset(ReadPartition& partition, std::uint64_t generation, std::int64_t offset);
+
+ private:
+  void drop_chunks(ReadPartition& partition);
+
+  const std::size_t bytes_max_;
+  std::function<void()> on_data_;
+  std::function<void()> on_room_;
+  mutable std::mutex mutex_;  // guards everything below, and the marked part of the partitions
+  std::map<TopicPartition, ReadPartitionPtr> partitions_;
+  std::vector<ReadPartitionPtr> order_;
+  std::size_t turn_ = 0;
+  std::size_t bytes_ = 0;
+  bool starved_ = false;
+};
+
+}  // namespace mq::client

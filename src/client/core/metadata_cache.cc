@@ -1,0 +1,138 @@
+#include "client/core/metadata_cache.h"
+
+#include <algorithm>
+
+#include "client/core/error.h"
+#include "client/core/request.h"
+
+namespace mq::client {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPauseMin{50};
+constexpr milliseconds kPauseMax{1000};
+constexpr milliseconds kCalm{5000};
+constexpr milliseconds kLookupPause{50};
+
+}  // namespace
+
+const protocol::PartitionMetadata* TopicInfo::find(std::int32_t partition) const {
+  const auto found =
+      std::ranges::lower_bound(partitions, partition, {}, &protocol::PartitionMetadata::partition);
+  return found != partitions.end() && found->partition == partition ? &*found : nullptr;
+}
+
+MetadataCache::MetadataCache(base::Runtime& runtime, ConnectionPool& pool,
+                             const ClientConfig& config)
+    : runtime_(runtime), pool_(pool), config_(config), tasks_(runtime), stopping_(runtime) {}
+
+asio::awaitable<Result<protocol::MetadataResponse>> MetadataCache::fetch(
+    protocol::MetadataRequest request, base::TimePoint deadline) {
+  auto connection = co_await pool_.any(deadline);
+  if (!connection) co_return connection.error();
+  net::ClientRequest message;
+  message.api = protocol::ApiKey::metadata;
+  fill_envelope(request.envelope, config_, runtime_.now(), deadline);
+  message.header = protocol::encode(request);
+  message.deadline = deadline;
+  auto answer =
+      co_await exchange(*connection, std::move(message), &protocol::decode_metadata_response);
+  if (answer) apply(*answer);
+  co_return answer;
+}
+
+asio::awaitable<Result<TopicPtr>> MetadataCache::lookup(std::string name,
+                                                        base::TimePoint deadline) {
+  while (true) {
+    protocol::MetadataRequest request;
+    request.topics.push_back(name);
+    auto answer = co_await fetch(std::move(request), deadline);
+    std::optional<Error> error;
+    if (!answer) {
+      error = answer.error();
+    } else if (answer->topics.size() != 1) {
+      error = make_error(Errc::protocol_violation, "a metadata answer lacks the topic asked for");
+    } else if (!answer->topics.front().status.ok()) {
+      const auto& status = answer->topics.front().status;
+      error = from_status(status, pool_.name(status.broker));
+    } else {
+      co_return by_id_.at(answer->topics.front().id);
+    }
+    if (!error->retriable || stopped_ || runtime_.now() + kLookupPause >= deadline)
+      co_return *error;
+    co_await stopping_.wait_until(runtime_.now() + kLookupPause);
+  }
+}
+
+void MetadataCache::apply(const protocol::MetadataResponse& response) {
+  std::map<std::int32_t, base::Endpoint> brokers;
+  for (const auto& broker : response.brokers)
+    brokers.emplace(broker.id,
+                    base::Endpoint{broker.host, static_cast<std::uint16_t>(broker.port)});
+  if (!brokers.empty()) pool_.set_brokers(brokers);
+  for (const auto& topic : response.topics) apply_topic(topic);
+  for (const auto& call : on_update_) call();
+}
+
+void MetadataCache::apply_topic(const protocol::TopicMetadata& topic) {
+  const auto known = by_name_.find(topic.name);
+  const bool absent = topic.status.error() == protocol::WireError::unknown_topic;
+  if (!topic.status.ok() && !absent) return;
+  if (known != by_name_.end() && (absent || known->second->id != topic.id)) {
+    gone_.insert(known->second->id);
+    by_id_.erase(known->second->id);
+    by_name_.erase(known);
+  }
+  if (absent) return;
+  auto info = std::make_shared<TopicInfo>();
+  info->name = topic.name;
+  info->id = topic.id;
+  info->batch_bytes_max = topic.batch_bytes_max;
+  info->partitions = topic.partitions;
+  by_name_[topic.name] = info;
+  by_id_[topic.id] = std::move(info);
+}
+
+std::int32_t MetadataCache::leader(const model::PartitionId& partition) const {
+  const auto topic = by_id_.find(partition.topic);
+  if (topic == by_id_.end()) return -1;
+  const auto* found = topic->second->find(partition.partition);
+  return found == nullptr ? -1 : found->leader;
+}
+
+void MetadataCache::refresh_soon() {
+  refresh_wanted_ = true;
+  if (refreshing_ || stopped_) return;
+  refreshing_ = true;
+  tasks_.spawn("metadata refresh", refresh());
+}
+
+asio::awaitable<void> MetadataCache::refresh() {
+  while (refresh_wanted_ && !stopped_) {
+    const base::TimePoint now = runtime_.now();
+    pause_ = now - last_refresh_ > kCalm ? milliseconds(0)
+                                         : std::clamp(pause_ * 2, kPauseMin, kPauseMax);
+    const base::TimePoint due = last_refresh_ + pause_;
+    while (!stopped_ && pause_ > milliseconds(0) && runtime_.now() < due)
+      co_await stopping_.wait_until(due);
+    if (stopped_) break;
+    refresh_wanted_ = false;
+    ++refreshes_;
+    protocol::MetadataRequest request;
+    for (const auto& [name, topic] : by_name_) request.topics.push_back(name);
+    const auto answer =
+        co_await fetch(std::move(request), runtime_.now() + config_.request_timeout);
+    last_refresh_ = runtime_.now();
+    if (!answer && answer.error().retriable) refresh_wanted_ = true;
+  }
+  refreshing_ = false;
+}
+
+asio::awaitable<void> MetadataCache::stop() {
+  stopped_ = true;
+  stopping_.notify_all();
+  co_await tasks_.wait();
+}
+
+}  // namespace mq::client

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/wait_list.h"
+#include "client/core/connection_pool.h"
+#include "model/ids.h"
+#include "protocol/metadata.h"
+
+namespace mq::client {
+
+/// A topic as the newest answer described it; immutable.
+struct TopicInfo {
+  std::string name;
+  base::Uuid id;
+  std::uint32_t batch_bytes_max = 0;
+  std::vector<protocol::PartitionMetadata> partitions;  ///< ascending
+
+  /// Null when there is no such partition.
+  [[nodiscard]] const protocol::PartitionMetadata* find(std::int32_t partition) const;
+};
+using TopicPtr = std::shared_ptr<const TopicInfo>;
+
+/// What this client knows of the cluster: brokers, and the topics it has looked up, kept current
+/// when an answer advises so. Topics are known by their uuid: one that is deleted, or created anew
+/// under its name, is gone for ever. On the client's runtime.
+class MetadataCache {
+ public:
+  MetadataCache(base::Runtime& runtime, ConnectionPool& pool, const ClientConfig& config);
+
+  /// Asks a broker, and again while the answer is "try again", until `deadline`. From then on the
+  /// topic is kept current.
+  asio::awaitable<Result<TopicPtr>> lookup(std::string name, base::TimePoint deadline);
+  /// One request, answered as it is; brokers and known topics are updated from it.
+  asio::awaitable<Result<protocol::MetadataResponse>> fetch(protocol::MetadataRequest request,
+                                                            base::TimePoint deadline);
+
+  /// Id of the broker that leads the partition; -1 while that is unknown.
+  [[nodiscard]] std::int32_t leader(const model::PartitionId& partition) const;
+  /// True once the topic with this id is known to be deleted.
+  [[nodiscard]] bool gone(const base::Uuid& topic) const { return gone_.contains(topic); }
+
+  /// Asks about all known topics again, soon: at most once per 50 ms, slower while it is asked for
+  /// again and again.
+  void refresh_soon();
+  /// Called after every update.
+  void on_update(std::function<void()> call) { on_update_.push_back(std::move(call)); }
+  [[nodiscard]] std::uint64_t refreshes() const noexcept { return refreshes_; }
+
+  asio::awaitable<void> stop();
+
+ private:
+  void apply(const protocol::MetadataResponse& response);
+  void apply_topic(const protocol::TopicMetadata& topic);
+  asio::awaitable<void> refresh();
+
+  base::Runtime& runtime_;
+  ConnectionPool& pool_;
+  const ClientConfig& config_;
+  std::map<std::string, TopicPtr> by_name_;
+  std::unordered_map<base::Uuid, TopicPtr> by_id_;
+  std::set<base::Uuid> gone_;
+  bool refresh_wanted_ = false;
+  bool refreshing_ = false;
+  base::TimePoint last_refresh_{};
+  std::chrono::milliseconds pause_{0};
+  std::uint64_t refreshes_ = 0;
+  std::vector<std::function<void()>> on_update_;
+  base::TaskGroup tasks_;
+  base::WaitList stopping_;
+  bool stopped_ = false;
+};
+
+}  // namespace mq::client

@@ -1,0 +1,65 @@
+#include "client/core/offset_lookup.h"
+
+#include "client/core/error.h"
+#include "client/core/request.h"
+
+namespace mq::client {
+namespace {
+
+constexpr std::chrono::milliseconds kPause{50};
+
+}  // namespace
+
+asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Key> keys,
+                                                                  base::TimePoint deadline) {
+  Offsets found;
+  while (true) {
+    std::map<std::int32_t, std::vector<Key>> by_leader;
+    for (const Key& key : keys) {
+      if (!found.contains(key)) by_leader[core_.metadata.leader(key.first)].push_back(key);
+    }
+    if (by_leader.empty()) co_return found;
+    Error error;
+    for (const auto& [broker, mine] : by_leader) {
+      const auto asked = co_await ask(broker, mine, deadline, &found);
+      if (asked) continue;
+      error = asked.error();
+      if (!error.retriable) co_return error;
+    }
+    if (error.code == Errc::ok) continue;
+    if (core_.runtime.now() + kPause >= deadline) co_return error;
+    core_.metadata.refresh_soon();
+    co_await core_.runtime.sleep_for(kPause);
+  }
+}
+
+asio::awaitable<Result<void>> OffsetLookup::ask(std::int32_t broker, std::vector<Key> keys,
+                                                base::TimePoint deadline, Offsets* found) {
+  if (broker < 0) co_return make_error(Errc::partition_offline, "a partition has no leader");
+  auto connection = co_await core_.pool.get(broker, deadline);
+  if (!connection) co_return connection.error();
+  protocol::ListOffsetsRequest request;
+  fill_envelope(request.envelope, core_.config, core_.runtime.now(), deadline);
+  for (const Key& key : keys)
+    request.entries.push_back(protocol::ListOffsetsEntry{key.first, key.second});
+  net::ClientRequest message;
+  message.api = protocol::ApiKey::list_offsets;
+  message.header = protocol::encode(request);
+  message.deadline = deadline;
+  const std::string place = where(**connection);
+  const auto answer =
+      co_await exchange(*connection, std::move(message), &protocol::decode_list_offsets_response);
+  if (!answer) co_return answer.error();
+  if (answer->results.size() != keys.size()) {
+    co_return make_error(Errc::protocol_violation,
+                         "an answer about offsets has the wrong number of results", place);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const protocol::ListOffsetsResult& result = answer->results[i];
+    if (!result.status.ok()) co_return from_status(result.status, place);
+    found->insert_or_assign(keys[i], result.offset.value());
+  }
+  co_return Result<void>{};
+}
+
+}  // namespace mq::client

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "client/core/connection_pool.h"
+#include "client/core/error.h"
+
+namespace mq::client {
+
+/// Client name and remaining time into a request's envelope.
+inline void fill_envelope(protocol::RequestEnvelope& envelope, const ClientConfig& config,
+                          base::TimePoint now, base::TimePoint deadline) {
+  envelope.client_name = config.client_id;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now).count();
+  envelope.deadline_ms =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 1'000'000'000));
+}
+
+inline std::string where(const net::ClientConnection& connection) {
+  return broker_text(connection.hello().broker_id, connection.endpoint().text());
+}
+
+/// A response header's outcome: the envelope's status if that is an error, or what `decode` reads.
+template <class Response>
+Result<Response> read_response(const net::Frame& frame,
+                               base::Result<Response> (*decode)(base::Bytes),
+                               const std::string& where) {
+  auto response = decode(frame.header);
+  if (!response) {
+    return make_error(Errc::protocol_violation, "an answer of the broker does not parse", where);
+  }
+  if (!response->envelope.status.ok()) return from_status(response->envelope.status, where);
+  return std::move(*response);
+}
+
+/// One request and its decoded answer of one frame.
+template <class Response>
+asio::awaitable<Result<Response>> exchange(ConnectionPtr connection, net::ClientRequest request,
+                                           base::Result<Response> (*decode)(base::Bytes)) {
+  const std::string place = where(*connection);
+  auto frame = co_await connection->call(std::move(request));
+  if (!frame) co_return from_transport(frame.error(), place);
+  co_return read_response(*frame, decode, place);
+}
+
+}  // namespace mq::client

@@ -1,0 +1,95 @@
+#include <atomic>
+
+#include "client/core/admin_core.h"
+#include "client/core/error.h"
+#include "client/shell_io_thread.h"
+#include "client/shell_log.h"
+#include "mq/admin.h"
+
+namespace mq {
+inline namespace v1 {
+
+namespace {
+
+Error closed_error() { return client::make_error(Errc::closed, "the admin client is closed"); }
+
+}  // namespace
+
+/// The blocking shell around AdminCore.
+struct Admin::Impl {
+  explicit Impl(ClientConfig config) : core(io.runtime(), io.network(), std::move(config)) {}
+  ~Impl() { close(); }
+
+  void close() {
+    if (closed.exchange(true)) return;
+    io.call(client::done_after(core.stop()));
+    io.stop();
+  }
+
+  client::IoThread io;
+  client::AdminCore core;
+  std::atomic<bool> closed{false};
+};
+
+Result<Admin> Admin::create(ClientConfig config) {
+  auto checked = client::check(config.validate());
+  if (!checked) return checked.error();
+  client::complete(config);
+  auto impl = std::make_unique<Impl>(std::move(config));
+  auto started = impl->io.call(impl->core.start());
+  if (started && !*started) return started->error();
+  return Admin(std::move(impl));
+}
+
+Admin::Admin(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Admin::Admin(Admin&&) noexcept = default;
+Admin& Admin::operator=(Admin&&) noexcept = default;
+Admin::~Admin() = default;
+
+PerItem<CreatedTopic> Admin::create_topics(const std::vector<NewTopic>& topics, bool dry_run) {
+  if (auto outcomes = impl_->io.call(impl_->core.create_topics(topics, dry_run)))
+    return std::move(*outcomes);
+  PerItem<CreatedTopic> closed;
+  for (const NewTopic& topic : topics) closed.emplace(topic.name, closed_error());
+  return closed;
+}
+
+PerItem<void> Admin::delete_topics(const std::vector<std::string>& names) {
+  if (auto outcomes = impl_->io.call(impl_->core.delete_topics(names))) return std::move(*outcomes);
+  PerItem<void> closed;
+  for (const std::string& name : names) closed.emplace(name, closed_error());
+  return closed;
+}
+
+Result<std::vector<TopicSummary>> Admin::list_topics() {
+  if (auto topics = impl_->io.call(impl_->core.list_topics())) return std::move(*topics);
+  return closed_error();
+}
+
+PerItem<TopicDescription> Admin::describe_topics(const std::vector<std::string>& names) {
+  if (auto outcomes = impl_->io.call(impl_->core.describe_topics(names)))
+    return std::move(*outcomes);
+  PerItem<TopicDescription> closed;
+  for (const std::string& name : names) closed.emplace(name, closed_error());
+  return closed;
+}
+
+Result<ClusterDescription> Admin::describe_cluster() {
+  if (auto cluster = impl_->io.call(impl_->core.describe_cluster())) return std::move(*cluster);
+  return closed_error();
+}
+
+std::map<std::int32_t, Result<BrokerDescription>> Admin::describe_brokers() {
+  if (auto outcomes = impl_->io.call(impl_->core.describe_brokers())) return std::move(*outcomes);
+  std::map<std::int32_t, Result<BrokerDescription>> closed;
+  closed.emplace(-1, closed_error());
+  return closed;
+}
+
+Result<void> Admin::close(Duration) {
+  impl_->close();
+  return {};
+}
+
+}  // namespace v1
+}  // namespace mq

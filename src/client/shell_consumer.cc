@@ -1,0 +1,154 @@
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "client/core/consumer_core.h"
+#include "client/core/error.h"
+#include "client/shell_io_thread.h"
+#include "client/shell_log.h"
+#include "mq/consumer.h"
+
+namespace mq {
+inline namespace v1 {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Error closed_error() { return client::make_error(Errc::closed, "the consumer is closed"); }
+
+}  // namespace
+
+/// The blocking shell around ConsumerCore.
+struct Consumer::Impl {
+  explicit Impl(ConsumerConfig config) : core(io.runtime(), io.network(), std::move(config)) {
+    core.on_data([this] { announce(); });
+  }
+  ~Impl() { close(); }
+
+  void announce();
+  Result<Batch> poll(Duration timeout);
+  void close();
+  /// A call on the I/O thread, or `closed`.
+  template <class T>
+  Result<T> call(asio::awaitable<Result<T>> task) {
+    auto result = io.call(std::move(task));
+    if (!result) return closed_error();
+    return std::move(*result);
+  }
+
+  client::IoThread io;
+  client::ConsumerCore core;
+  std::mutex mutex;  // guards the three below
+  std::condition_variable changed;
+  std::uint64_t announced = 0;  ///< how often data came
+  bool woken = false;
+  bool closed = false;
+};
+
+void Consumer::Impl::announce() {
+  const std::lock_guard lock(mutex);
+  ++announced;
+  changed.notify_one();
+}
+
+Result<Batch> Consumer::Impl::poll(Duration timeout) {
+  const auto deadline = Clock::now() + timeout;
+  std::uint64_t seen = 0;
+  while (true) {
+    {
+      const std::lock_guard lock(mutex);
+      if (closed) return closed_error();
+      if (std::exchange(woken, false)) return Batch();
+      seen = announced;
+    }
+    if (auto taken = core.take()) return std::move(*taken);
+    std::unique_lock lock(mutex);
+    const auto news = [&] { return announced != seen || woken || closed; };
+    if (changed.wait_until(lock, deadline, news)) continue;
+    lock.unlock();
+    if (auto trouble = core.trouble()) return std::move(*trouble);
+    return Batch();
+  }
+}
+
+void Consumer::Impl::close() {
+  {
+    const std::lock_guard lock(mutex);
+    if (closed) return;
+    closed = true;
+    changed.notify_all();
+  }
+  io.call(client::done_after(core.stop()));
+  io.stop();
+}
+
+Result<Consumer> Consumer::create(ConsumerConfig config) {
+  auto checked = client::check(config.validate());
+  if (!checked) return checked.error();
+  client::complete(config);
+  auto impl = std::make_unique<Impl>(std::move(config));
+  auto started = impl->call(impl->core.start());
+  if (!started) return started.error();
+  return Consumer(std::move(impl));
+}
+
+Consumer::Consumer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Consumer::Consumer(Consumer&&) noexcept = default;
+Consumer& Consumer::operator=(Consumer&&) noexcept = default;
+Consumer::~Consumer() = default;
+
+Result<std::vector<std::int32_t>> Consumer::partitions(const std::string& topic) {
+  const auto found = impl_->call(impl_->core.topic(topic));
+  if (!found) return found.error();
+  std::vector<std::int32_t> numbers;
+  for (const auto& partition : (*found)->partitions) numbers.push_back(partition.partition);
+  return numbers;
+}
+
+Result<void> Consumer::assign(const std::map<TopicPartition, Start>& partitions) {
+  return impl_->call(impl_->core.assign(partitions));
+}
+
+Result<Batch> Consumer::poll(Duration timeout) { return impl_->poll(timeout); }
+
+Result<void> Consumer::seek(const TopicPartition& partition, Start to) {
+  return impl_->call(impl_->core.seek(partition, to));
+}
+
+Result<void> Consumer::pause(std::span<const TopicPartition> partitions) {
+  return impl_->core.set_paused({partitions.begin(), partitions.end()}, true);
+}
+
+Result<void> Consumer::resume(std::span<const TopicPartition> partitions) {
+  auto resumed = impl_->core.set_paused({partitions.begin(), partitions.end()}, false);
+  impl_->announce();  // what was fetched before the pause is there now
+  return resumed;
+}
+
+std::map<TopicPartition, std::int64_t> Consumer::positions() const {
+  return impl_->core.positions();
+}
+
+Result<std::map<TopicPartition, OffsetRange>> Consumer::offsets(
+    std::span<const TopicPartition> partitions) {
+  std::vector<TopicPartition> names(partitions.begin(), partitions.end());
+  if (names.empty()) {
+    for (const auto& [name, position] : positions()) names.push_back(name);
+  }
+  return impl_->call(impl_->core.offsets(std::move(names)));
+}
+
+void Consumer::wakeup() noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->woken = true;
+  impl_->changed.notify_all();
+}
+
+Result<void> Consumer::close(Duration) {
+  impl_->close();
+  return {};
+}
+
+}  // namespace v1
+}  // namespace mq
