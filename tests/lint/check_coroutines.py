@@ -1,5 +1,10 @@
-"""The g++ 12 coroutine trap: a temporary closure with captures or a temporary aggregate inside a co_await expression is destroyed
-twice, without a warning. Such a value gets a name first and is moved in."""
+"""Two ways in which g++ 12.2 compiles a coroutine into something else, without a warning.
+
+Condition: where no local variable is declared in the whole coroutine, a co_await in the condition of if, while, for or switch makes
+its body never run or run into an illegal instruction (GCC bug 106188). A named local, as in `const bool more = co_await …`, avoids it.
+
+Temporaries: a temporary closure with captures or a temporary aggregate inside a co_await expression is destroyed
+twice. Such a value gets a name first and is moved in."""
 import re
 from source import Problems, bare, files, line_of, read
 
@@ -143,6 +148,53 @@ def temporaries(code, start, end, trivial):
         at += 1
 
 
+CONDITION = re.compile(r'\b(?:if|while|for|switch)(?:\s+constexpr)?\s*$')
+NO_FUNCTION = re.compile(r'\b(?:if|while|for|switch|catch)(?:\s+constexpr)?\s*$')
+QUALIFIERS = re.compile(r'(?:\b(?:const|noexcept|override|final|mutable)\b|&&?|->\s*[\w:<>,\s*&]+?)?\s*$')
+DECLARATION = re.compile(
+    r'(?:^|[;{}(])\s*(?!(?:return|co_return|co_await|co_yield|throw|delete|new|else|case|goto|using|typedef|do)\b)'
+    r'(?:(?:const|constexpr|static)\s+)*(?:\w+::)*\w+(?:<[^;{}]*>)?\s*[&*]*\s+[&*]*(?:\w+\s*(?:[={;(:]|\[)|\[)|\bMQ_(?:CO_)?TRY\s*\(')
+
+
+def function_body(code, at):
+    """The braces of the function or lambda around `at`."""
+    while at > 0:
+        at -= 1
+        if code[at] in PAIRS:
+            at = match_back(code, at)
+        elif code[at] == '{':
+            before = code[:at].rstrip()
+            for _ in range(4):
+                shorter = before[:QUALIFIERS.search(before).start()].rstrip()
+                if shorter == before:
+                    break
+                before = shorter
+            if before.endswith(')') and not NO_FUNCTION.search(code[max(0, match_back(code, len(before) - 1) - 30):match_back(code, len(before) - 1)]):
+                return at, match_forward(code, at)
+    return None
+
+
+def awaits_in_condition(code, at):
+    """Whether the co_await at `at` stands in the brackets of if, while, for or switch."""
+    while at > 0:
+        at -= 1
+        if code[at] in '{};':
+            return False
+        if code[at] in ')]':
+            at = match_back(code, at)
+        elif code[at] == '(' and CONDITION.search(code[max(0, at - 30):at]):
+            return True
+    return False
+
+
+def declares_a_local(code, start, end):
+    body = list(code[start:end])
+    for _, _, inner, inner_end in lambdas(code, start, end):
+        for position in range(inner - start, min(inner_end + 1 - start, len(body))):
+            body[position] = ' '
+    return bool(DECLARATION.search(''.join(body)))
+
+
 def check(root):
     problems = Problems()
     paths = files(root, ['src', 'include', 'tools/mqctl', 'tests'], ('.h', '.cc'))
@@ -155,6 +207,10 @@ def check(root):
             if braced:
                 problems.add(path, line_of(code, match.start()), 'co_await inside braces (`T x{co_await …}`): write `T x = co_await …` or name it first')
                 continue
+            if awaits_in_condition(code, match.start()):
+                body = function_body(code, match.start())
+                if body and not declares_a_local(code, *body):
+                    problems.add(path, line_of(code, match.start()), 'co_await in a condition of a coroutine without a local variable is miscompiled by g++ 12: write `const bool … = co_await …` first')
             end = min(limit, expression_end(code, match.end()))
             for position, what in temporaries(code, start, end, trivial):
                 if position not in seen:

@@ -128,6 +128,18 @@ class Coroutines(Case):
         self.bad('Reply reply{co_await send(x)};', 'inside braces')
         self.bad('co_return Reply{co_await send(x)};', 'inside braces')
 
+    def test_condition_without_a_local(self):
+        self.bad('while (co_await pause(k)) co_await step();', 'without a local variable')
+        self.bad('if (!co_await pause(k)) {\n  step(1);\n}\nco_return;', 'without a local variable')
+        self.bad('for (;;) {\n  if (!co_await pause(k)) co_return;\n  co_await run([](int a) {\n    int b = a;\n    return b;\n  });\n}', 'without a local variable')
+        self.bad('switch (co_await next()) {\n  case 1:\n    break;\n}', 'without a local variable')
+        self.good('int left = 3;\nwhile (co_await pause(left)) co_await step();')
+        self.good('for (;;) {\n  const bool go = co_await pause(k);\n  if (!go) co_return;\n}')
+        self.good('while (co_await pause(k)) {\n  for (const auto& log : logs()) log->sync();\n}')
+        self.good('if (auto r = co_await send(x); !r) co_return;')
+        self.good('MQ_CO_TRY(auto a, co_await send(x));\nif (co_await pause(a)) co_return;')
+        self.good('auto [a, b] = pair();\nif (co_await pause(a)) co_return;')
+
     def test_called_at_once(self):
         self.bad('auto t = [x]() -> asio::awaitable<void> { co_await x->go(); }();', 'called at once')
 
@@ -137,7 +149,7 @@ class Coroutines(Case):
         self.good('if (auto r = co_await send(x); !r) {\n  Agg a{1};\n  use(a);\n}')
         self.good('while (co_await pause(step)) {\n  for (auto& l : logs()) l->post([l] { l->sync(); });\n}')
         self.bad('while (co_await pause([x] { return x; })) {\n}', 'lambda')
-        self.good('while (!co_await done()) {\n  step({1});\n}')
+        self.good('int a = 1;\nwhile (!co_await done()) {\n  step({a});\n}')
         self.good('co_await runtime.sleep_for(std::chrono::milliseconds{5});\nco_await log.read(Offset{0}, 5);')
         self.good('co_await run([](int a) { return a; });')
         self.good('if (x) {\n  y();\n}\nco_await z();\nAgg b{1};')
