@@ -31,7 +31,9 @@ Connection::~Connection() { worker_.connection_gone(); }
 asio::awaitable<void> Connection::serve() {
   const auto self = shared_from_this();
   worker_.tasks().spawn("connection writer", write(self));
-  if (co_await read_preface()) co_await read_requests();
+  if (co_await read_preface()) {  // braces: g++ 12 miscompiles a bare co_await behind an awaited condition
+    co_await read_requests();
+  }
   memory_.give_back();
   if (lingering_) co_await linger();
   close();

@@ -265,7 +265,11 @@ asio::awaitable<void> LocalDisk::keep_retention() {
 }
 
 asio::awaitable<void> LocalDisk::watch_space() {
-  while (co_await pause(state_->config.space_interval)) co_await check_space();
+  for (;;) {
+    const bool go = co_await pause(state_->config.space_interval);  // named: GCC bug 106188
+    if (!go) co_return;
+    co_await check_space();
+  }
 }
 
 /// REC-6: refuses appends before the disk is quite full, and takes them again with some space.
