@@ -1,0 +1,70 @@
+#include "mqctl/data/read_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace mq::mqctl {
+
+std::optional<ReadPlan> ReadPlan::make(const std::map<TopicPartition, OffsetRange>& ranges,
+                                       const OffsetSpan& span, bool stop_at_end,
+                                       std::string& error) {
+  ReadPlan plan;
+  for (const auto& [partition, range] : ranges) {
+    Part part;
+    part.next = resolve(span.start, range);
+    if (part.next < range.start || part.next > range.end) {
+      error = fmt::format("{} partition {} has offsets {} to {} (exclusive), not {}",
+                          partition.topic, partition.partition, range.start, range.end, part.next);
+      return std::nullopt;
+    }
+    if (span.end) part.end = resolve(*span.end, range);
+    if (stop_at_end) part.end = std::min(part.end.value_or(range.end), range.end);
+    part.empty = part.next >= range.end;
+    if (!part.end || part.next < *part.end) ++plan.open_;
+    plan.parts_.emplace(partition, part);
+  }
+  return plan;
+}
+
+std::map<TopicPartition, Start> ReadPlan::starts() const {
+  std::map<TopicPartition, Start> starts;
+  for (const auto& [partition, part] : parts_)
+    if (!part.end || part.next < *part.end) starts.emplace(partition, Start::at(part.next));
+  return starts;
+}
+
+void ReadPlan::move(Part& part, std::int64_t next) {
+  const bool was_open = !part.end || part.next < *part.end;
+  part.next = std::max(part.next, next);
+  if (was_open && part.end && part.next >= *part.end) --open_;
+}
+
+bool ReadPlan::take(const RecordView& record) {
+  if (last_ == nullptr || last_partition_ != record.partition || *last_topic_ != record.topic) {
+    const auto at = parts_.find(TopicPartition{std::string(record.topic), record.partition});
+    if (at == parts_.end()) return false;
+    last_topic_ = &at->first.topic;
+    last_partition_ = record.partition;
+    last_ = &at->second;
+  }
+  const bool wanted = !last_->end || record.offset < *last_->end;
+  move(*last_, record.offset + 1);
+  return wanted;
+}
+
+void ReadPlan::advance(const std::map<TopicPartition, std::int64_t>& positions) {
+  for (const auto& [partition, position] : positions) {
+    const auto at = parts_.find(partition);
+    if (at != parts_.end()) move(at->second, position);
+  }
+}
+
+bool ReadPlan::done() const { return open_ == 0; }
+
+bool ReadPlan::nothing_there() const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [](const auto& entry) { return entry.second.empty; });
+}
+
+}  // namespace mq::mqctl

@@ -1,0 +1,132 @@
+#include <fmt/format.h>
+
+#include "base/real/posix_file_system.h"
+#include "base/units.h"
+#include "mqctl/cli/report.h"
+#include "mqctl/cli/table.h"
+#include "mqctl/verbs/log_files.h"
+#include "mqctl/verbs/verbs.h"
+
+namespace mq::mqctl {
+namespace {
+
+std::string place(const storage::VerifyReport::Damage& damage) {
+  std::string text = fmt::format("{} at byte {} of {}", storage::state_name(damage.state),
+                                 damage.position, damage.file);
+  if (damage.want != damage.got)
+    text += fmt::format(" (want {:x}, got {:x})", damage.want, damage.got);
+  return text;
+}
+
+std::string state_text(const storage::VerifyReport& checked) {
+  if (!checked.damage) return "ok";
+  if (checked.damage->torn_tail)
+    return fmt::format("ok; unfinished tail at byte {} of {}, cut at the next start",
+                       checked.damage->position, checked.damage->file);
+  return "BAD " + place(*checked.damage);
+}
+
+Value damage_value(const storage::VerifyReport& checked) {
+  if (!checked.damage) return {};
+  const auto& damage = *checked.damage;
+  return Value::object()
+      .set("file", damage.file)
+      .set("position", damage.position)
+      .set("state", storage::state_name(damage.state))
+      .set("want", damage.want)
+      .set("got", damage.got)
+      .set("last_good_offset", damage.last_good_offset.value())
+      .set("torn_tail", damage.torn_tail);
+}
+
+Value item_of(const storage::PartitionDirectory& partition, const storage::VerifyReport& checked) {
+  return Value::object()
+      .set("path", partition.path)
+      .set("topic", partition.topic_name.empty() ? Value() : Value(partition.topic_name))
+      .set("good", checked.good)
+      .set("segments", std::uint64_t{partition.segments.size()})
+      .set("batches", checked.batches)
+      .set("records", checked.records)
+      .set("bytes", checked.bytes)
+      .set("log_start_offset", checked.log_start_offset.value())
+      .set("end_offset", checked.end_offset.value())
+      .set("damage", damage_value(checked));
+}
+
+Failure damage_failure(const storage::PartitionDirectory& partition,
+                       const storage::VerifyReport& checked) {
+  auto failure =
+      make_failure(protocol::WireError::log_damaged,
+                   fmt::format("{} is damaged", partition_name(partition)), place(*checked.damage),
+                   fmt::format("mqctl log dump {} shows the batches before it; last good offset {}",
+                               partition.path, checked.damage->last_good_offset.value()));
+  failure.item = partition.path;
+  return failure;
+}
+
+void verify_one(base::FileSystem& files, const storage::PartitionDirectory& partition,
+                Report& report, Table& table) {
+  const auto checked = storage::verify_partition(files, partition);
+  if (!checked) {
+    auto failure = make_failure(protocol::WireError::file_unreadable,
+                                fmt::format("{} cannot be read", partition_name(partition)),
+                                checked.error().message());
+    failure.item = partition.path;
+    report.failure(std::move(failure));
+    return;
+  }
+  report.item(item_of(partition, *checked));
+  table.add({partition_name(partition), fmt::format("{}", partition.segments.size()),
+             fmt::format("{}", checked->log_start_offset.value()),
+             fmt::format("{}", checked->end_offset.value()), grouped(checked->records),
+             base::format_bytes(checked->bytes), state_text(*checked)});
+  if (!checked->good) report.failure(damage_failure(partition, *checked));
+}
+
+/// Damage decides the exit code, whatever else was found.
+Exit verify(Context& context) {
+  base::PosixFileSystem files;
+  Report report(context);
+  Table table({{"PARTITION"},
+               {"SEGMENTS", Table::Align::right},
+               {"FIRST", Table::Align::right},
+               {"NEXT", Table::Align::right},
+               {"RECORDS", Table::Align::right},
+               {"SIZE", Table::Align::right},
+               {"STATE"}});
+  for (const auto& path : context.args.positionals)
+    for (const auto& partition : find_partitions(files, path))
+      verify_one(files, partition, report, table);
+  if (table.empty())
+    context.notice("no partitions there");
+  else
+    report.text(table.text());
+  const bool damaged = report.has_failure("LOG_DAMAGED");
+  const Exit exit = report.finish();
+  return damaged ? Exit::unhealthy : exit;
+}
+
+}  // namespace
+
+Command log_verify_command() {
+  return {.path = "log verify",
+          .summary = "Checks every batch of logs on disk; needs no broker",
+          .details =
+              "Reads only. Works beside a running broker. Exit code 10 when a log is "
+              "damaged; an unfinished tail\nabove the recovery point is what a crash leaves "
+              "and is no damage.",
+          .examples = {"mqctl log verify /var/lib/mq"},
+          .positionals = {{.name = "PATH",
+                           .help = "a data directory, a partition's directory or a .log file",
+                           .most = SIZE_MAX,
+                           .complete = Complete::files}},
+          .item_shape =
+              R"({"path":"string","topic":"string|null","good":"bool","segments":"int",)"
+              R"("batches":"int","records":"int","bytes":"int","log_start_offset":"int",)"
+              R"("end_offset":"int","damage":{"file":"string","position":"int","state":"string",)"
+              R"("want":"int","got":"int","last_good_offset":"int","torn_tail":"bool"}})",
+          .connects = false,
+          .run = verify};
+}
+
+}  // namespace mq::mqctl
