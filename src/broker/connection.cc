@@ -165,7 +165,7 @@ bool Connection::frame_failed(base::Error error) {
   core_.hot.frames_refused.add();
   switch (static_cast<FrameErrc>(error.value())) {
     case FrameErrc::header_too_large:
-      refuse_frame(WireError::malformed_request,
+      refuse_frame(WireError::frame_too_large,
                    fmt::format("the request's header of {} bytes is larger than {}",
                                reader_.last_head().header_bytes, protocol::kHeaderBytesMax));
       return true;

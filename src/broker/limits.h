@@ -30,7 +30,7 @@ struct Limits {
   std::size_t fetch_bytes = std::size_t{16} << 20;  ///< batches in one answer, whatever was asked
   base::Duration fetch_wait = std::chrono::seconds(60);
   base::Duration request_timeout = std::chrono::seconds(30);  ///< unless the request says less
-  std::size_t entries_per_request = 20'000;
+  std::size_t entries_per_request = 16'384;
 
   /// A stop waits this long for requests under way, and so long for the disks.
   base::Duration drain_timeout = std::chrono::seconds(5);

@@ -1,0 +1,42 @@
+#include "broker/start_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace mq::broker {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+config::BrokerConfig bound_to(const std::string& host) {
+  config::BrokerConfig config;
+  config.listener.bind = {host, 9500};
+  return config;
+}
+
+TEST(StartChecks, AnOrdinaryStartHasNothingToSay) {
+  EXPECT_THAT(start_warnings(bound_to("127.0.0.1"), {false, 131'072}), IsEmpty());
+  EXPECT_THAT(start_warnings(bound_to("::1"), {false, 131'072}), IsEmpty());
+}
+
+TEST(StartChecks, EachOddityIsOneLine) {
+  EXPECT_THAT(start_warnings(bound_to("127.0.0.1"), {true, 131'072}),
+              ElementsAre("the broker runs as root; it needs no privileges"));
+  EXPECT_THAT(start_warnings(bound_to("0.0.0.0"), {false, 131'072}),
+              ElementsAre(HasSubstr("0.0.0.0:9500 can be reached from the network")));
+  EXPECT_THAT(start_warnings(bound_to("127.0.0.1"), {false, 1024}),
+              ElementsAre(HasSubstr("the limit of open files is 1024")));
+}
+
+TEST(StartChecks, ConnectionsLeaveDescriptorsForData) {
+  config::BrokerConfig config;
+  config.limits.connections = 10'000;
+  EXPECT_EQ(connections_possible(config, {false, 131'072}), 10'000U);
+  EXPECT_EQ(connections_possible(config, {false, 1024}), 384U);
+  EXPECT_EQ(connections_possible(config, {false, 100}), 16U);
+}
+
+}  // namespace
+}  // namespace mq::broker
