@@ -236,7 +236,9 @@ asio::awaitable<void> LocalDisk::keep_checkpoint() {
   const auto step = std::min(interval, kCheckpointSpacing);
   auto last = state_->home.now();
   std::uint64_t rolls = 0;
-  while (co_await pause(step)) {
+  while (true) {
+    const bool running = co_await pause(step);
+    if (!running) co_return;
     const auto seen = flusher_->progress();
     const bool due = state_->home.now() - last >= interval && seen.changes != checkpointed_changes_;
     if (!due && seen.rolls == rolls) continue;
@@ -249,13 +251,17 @@ asio::awaitable<void> LocalDisk::keep_checkpoint() {
 }
 
 asio::awaitable<void> LocalDisk::keep_memory_logs_synced() {
-  while (co_await pause(state_->config.memory_sync_interval)) {
+  while (true) {
+    const bool running = co_await pause(state_->config.memory_sync_interval);
+    if (!running) co_return;
     for (const auto& log : logs()) log->worker().post([log] { log->request_sync(); });
   }
 }
 
 asio::awaitable<void> LocalDisk::keep_retention() {
-  while (co_await pause(state_->config.retention_interval)) {
+  while (true) {
+    const bool running = co_await pause(state_->config.retention_interval);
+    if (!running) co_return;
     for (const auto& log : logs()) {
       if (stopping_) co_return;
       auto pass = log->apply_retention();
