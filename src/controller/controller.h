@@ -1,15 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/runtime.h"
-#include "base/wait_list.h"
 #include "controller/local_replicas.h"
 #include "metadata/cluster_image.h"
 #include "metadata/store.h"

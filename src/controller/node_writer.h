@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/runtime.h"
+#include "metadata/node_values.h"
+#include "metadata/store.h"
+
+namespace mq::controller {
+
+using base::Error;
+using base::Result;
+
+/// Writes of one process, each with a tag of its own, and the answer to "did it take effect?" when
+/// the store's answer was lost: the node is read and its tag compared (MET-1).
+class NodeWriter {
+ public:
+  NodeWriter(metadata::MetadataStore& store, base::Runtime& runtime, base::Uuid incarnation)
+      : store_(store), runtime_(runtime), incarnation_(incarnation) {}
+
+  /// For the values of one write, which is one multi.
+  metadata::WriterTag next_tag() noexcept { return {incarnation_, ++sequence_}; }
+
+  /// One multi. `witness` is the path of a node that it makes or sets to a value with `tag`. The
+  /// result is definite but for the error outcome_unknown: the store could not even be read then.
+  /// After a lost answer the operations' results are not known and left out.
+  asio::awaitable<Result<metadata::MultiResult>> commit(std::vector<metadata::Operation> operations,
+                                                        std::string witness,
+                                                        metadata::WriterTag tag);
+
+ private:
+  /// True, false, or the error that kept from reading.
+  asio::awaitable<Result<std::optional<metadata::WriterTag>>> read_tag(std::string path);
+
+  metadata::MetadataStore& store_;
+  base::Runtime& runtime_;
+  base::Uuid incarnation_;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace mq::controller
