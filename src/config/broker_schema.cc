@@ -1,0 +1,241 @@
+#include "config/broker_schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "config/listener_rules.h"
+
+namespace mq::config {
+namespace {
+
+using std::chrono::milliseconds;
+using Refusal = std::optional<std::string>;
+
+constexpr std::int64_t kIdMax = 2'147'483'647;
+constexpr std::int64_t kWorkersMax = 256;
+constexpr std::int64_t kConnectionsMax = 1'000'000;
+constexpr std::int64_t kPartitionsMax = 10'000;
+constexpr std::uint64_t kMemoryMin = std::uint64_t{32} << 20;  // room for the largest frame
+constexpr std::uint64_t kMemoryMax = std::uint64_t{1} << 40;
+constexpr milliseconds kTimeoutMin{100};
+constexpr milliseconds kTimeoutMax{std::chrono::hours(24)};
+
+std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+
+Refusal set_id(BrokerConfig& config, const ConfigValue& value) {
+  const auto id = read_integer(value, 0, kIdMax);
+  if (!id.value) return id.refusal;
+  config.id = model::BrokerId(static_cast<std::int32_t>(*id.value));
+  return std::nullopt;
+}
+
+Refusal set_metadata(BrokerConfig& config, const ConfigValue& value) {
+  const auto text = read_string(value, "\"local\"");
+  if (!text.value) return text.refusal;
+  if (text.value->starts_with("zookeeper:"))
+    return "clusters on ZooKeeper are not available in this release; write \"local\" for a "
+           "standalone broker";
+  if (*text.value != "local") return fmt::format("expected \"local\", got {}", value.shown());
+  config.metadata = *text.value;
+  return std::nullopt;
+}
+
+Refusal set_workers(BrokerConfig& config, const ConfigValue& value) {
+  if (value.text == "auto" && value.type != ConfigValue::Type::other) {
+    config.workers = 0;
+    return std::nullopt;
+  }
+  const auto workers = read_integer(value, 1, kWorkersMax);
+  if (!workers.value) return workers.refusal + " (or \"auto\": by the number of cores)";
+  config.workers = static_cast<std::uint32_t>(*workers.value);
+  return std::nullopt;
+}
+
+Refusal add_disk(BrokerConfig& config, const ConfigValue& value) {
+  const auto path = read_string(value, "a path");
+  if (!path.value) return path.refusal;
+  const bool control = std::ranges::any_of(
+      *path.value, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (!path.value->starts_with('/') || control)
+    return fmt::format("expected an absolute path, such as \"/var/lib/mq\", got {}", value.shown());
+  std::string trimmed = *path.value;
+  while (trimmed.size() > 1 && trimmed.ends_with('/')) trimmed.pop_back();
+  config.disks.push_back(std::move(trimmed));
+  return std::nullopt;
+}
+
+Refusal set_bind(BrokerConfig& config, const ConfigValue& value) {
+  const auto text = read_string(value, "an address");
+  if (!text.value) return text.refusal;
+  auto bind = parse_bind(*text.value);
+  if (!bind.endpoint) return bind.error;
+  config.listener.bind = std::move(*bind.endpoint);
+  return std::nullopt;
+}
+
+Refusal set_advertised(BrokerConfig& config, const ConfigValue& value) {
+  const auto text = read_string(value, "an address");
+  if (!text.value) return text.refusal;
+  auto advertised = parse_advertised(*text.value, config.listener.bind.port);
+  if (!advertised.endpoint) return advertised.error;
+  config.listener.advertised = std::move(*advertised.endpoint);
+  return std::nullopt;
+}
+
+Refusal set_partitions(BrokerConfig& config, const ConfigValue& value) {
+  const auto partitions = read_integer(value, 1, kPartitionsMax);
+  if (!partitions.value) return partitions.refusal;
+  config.default_partitions = static_cast<std::int32_t>(*partitions.value);
+  return std::nullopt;
+}
+
+/// Replicas and min ISR: there is one choice, and it may be written down.
+Refusal only_one(BrokerConfig& /*config*/, const ConfigValue& value) {
+  const auto copies = read_integer(value, 1, kIdMax);
+  if (!copies.value) return copies.refusal;
+  if (*copies.value > 1)
+    return fmt::format("a standalone broker keeps one replica; expected 1, got {}", value.shown());
+  return std::nullopt;
+}
+
+Refusal set_level(BrokerConfig& config, const ConfigValue& value) {
+  static const std::vector<std::pair<std::string, base::LogLevel>> kLevels{
+      {"debug", base::LogLevel::debug},
+      {"info", base::LogLevel::info},
+      {"warning", base::LogLevel::warning},
+      {"error", base::LogLevel::error}};
+  for (const auto& [name, level] : kLevels) {
+    if (value.type == ConfigValue::Type::other || value.text != name) continue;
+    config.log_level = level;
+    return std::nullopt;
+  }
+  return fmt::format("expected \"debug\", \"info\", \"warning\" or \"error\", got {}",
+                     value.shown());
+}
+std::string level_text(const BrokerConfig& config) {
+  switch (config.log_level) {
+    case base::LogLevel::debug:
+      return quoted("debug");
+    case base::LogLevel::info:
+      return quoted("info");
+    case base::LogLevel::warning:
+      return quoted("warning");
+    case base::LogLevel::error:
+    case base::LogLevel::off:
+      break;
+  }
+  return quoted("error");
+}
+
+/// A topic setting takes text only; a bare number gets the advice that its kind needs.
+Refusal set_topic_default(BrokerConfig& config, const std::string& name, const ConfigValue& value) {
+  const bool text =
+      value.type == ConfigValue::Type::string || value.type == ConfigValue::Type::plain;
+  if (!text && name.ends_with(".bytes")) return read_bytes(value, 0, 0).refusal;
+  if (!text && name.ends_with(".age")) return read_duration(value, {}, {}).refusal;
+  if (!text) return fmt::format("expected text in quotes, got {}", value.shown());
+  const auto refused = model::set_topic_setting(config.topic_defaults, name, value.text);
+  if (!refused) return std::nullopt;
+  return refused->message;
+}
+
+ConfigKey topic_default(const std::string& name) {
+  return {"topic.defaults." + name, false,
+          [name](BrokerConfig& config, const ConfigValue& value) {
+            return set_topic_default(config, name, value);
+          },
+          [name](const BrokerConfig& config) {
+            return quoted(model::topic_setting_text(config.topic_defaults, name));
+          }};
+}
+
+ConfigKey timeout(std::string name, milliseconds LimitsConfig::*member) {
+  return {std::move(name), false,
+          [member](BrokerConfig& config, const ConfigValue& value) -> Refusal {
+            const auto time = read_duration(value, kTimeoutMin, kTimeoutMax);
+            if (!time.value) return time.refusal;
+            config.limits.*member = *time.value;
+            return std::nullopt;
+          },
+          [member](const BrokerConfig& config) {
+            return quoted(base::format_duration_exact(config.limits.*member));
+          }};
+}
+
+Refusal set_memory(BrokerConfig& config, const ConfigValue& value) {
+  const auto bytes = read_bytes(value, kMemoryMin, kMemoryMax);
+  if (!bytes.value) return bytes.refusal;
+  config.limits.memory_bytes = *bytes.value;
+  return std::nullopt;
+}
+
+Refusal set_connections(BrokerConfig& config, const ConfigValue& value) {
+  const auto count = read_integer(value, 1, kConnectionsMax);
+  if (!count.value) return count.refusal;
+  config.limits.connections = static_cast<std::uint32_t>(*count.value);
+  return std::nullopt;
+}
+
+std::string disks_text(const BrokerConfig& config) {
+  std::string text;
+  for (const auto& path : config.disks) text += (text.empty() ? "" : ", ") + quoted(path);
+  return text;
+}
+
+std::vector<ConfigKey> make_schema() {
+  std::vector<ConfigKey> keys{
+      {"broker.id", true, set_id,
+       [](const BrokerConfig& config) { return std::to_string(config.id.value()); }},
+      {"broker.metadata", true, set_metadata,
+       [](const BrokerConfig& config) { return quoted(config.metadata); }},
+      {"broker.workers", false, set_workers,
+       [](const BrokerConfig& config) {
+         return config.workers == 0 ? quoted("auto") : std::to_string(config.workers);
+       }},
+      {"storage.disk.path", true, add_disk, disks_text},
+      {"listener.clients.bind", false, set_bind,
+       [](const BrokerConfig& config) { return quoted(config.listener.bind.text()); }},
+      {"listener.clients.advertised", false, set_advertised,
+       [](const BrokerConfig& config) { return quoted(config.listener.advertised.text()); }},
+      {"topic.defaults.partitions", false, set_partitions,
+       [](const BrokerConfig& config) { return std::to_string(config.default_partitions); }},
+      {"topic.defaults.replicas", false, only_one, [](const BrokerConfig&) { return "1"; }},
+      {"topic.defaults.min_isr", false, only_one, [](const BrokerConfig&) { return "1"; }}};
+  for (const auto& name : model::topic_setting_names()) keys.push_back(topic_default(name));
+  keys.push_back({"limits.memory", false, set_memory, [](const BrokerConfig& config) {
+                    return quoted(base::format_bytes_exact(config.limits.memory_bytes));
+                  }});
+  keys.push_back({"limits.connections", false, set_connections, [](const BrokerConfig& config) {
+                    return std::to_string(config.limits.connections);
+                  }});
+  keys.push_back(timeout("limits.hello_timeout", &LimitsConfig::hello_timeout));
+  keys.push_back(timeout("limits.frame_timeout", &LimitsConfig::frame_timeout));
+  keys.push_back(timeout("limits.write_timeout", &LimitsConfig::write_timeout));
+  keys.push_back(timeout("limits.idle_timeout", &LimitsConfig::idle_timeout));
+  keys.push_back({"log.level", false, set_level, level_text});
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<ConfigKey>& broker_schema() {
+  static const std::vector<ConfigKey> keys = make_schema();
+  return keys;
+}
+
+const ConfigKey* find_key(std::string_view name) {
+  const auto& keys = broker_schema();
+  const auto found = std::ranges::find(keys, name, &ConfigKey::name);
+  return found == keys.end() ? nullptr : &*found;
+}
+
+const std::vector<std::string>& broker_sections() {
+  static const std::vector<std::string> sections{
+      "broker", "storage",        "storage.disk", "listener", "listener.clients",
+      "topic",  "topic.defaults", "limits",       "log"};
+  return sections;
+}
+
+}  // namespace mq::config
