@@ -27,14 +27,20 @@ T take_outcome(RunOutcome<T>& outcome) {
   return std::move(*outcome.value);
 }
 
+/// Through a coroutine of its own, since Asio wants a default value for results.
+template <class T>
+asio::awaitable<void> store_outcome(asio::awaitable<T> task,
+                                    std::shared_ptr<RunOutcome<T>> outcome) {
+  outcome->value.emplace(co_await std::move(task));
+}
+
 template <class T, class Done>
 std::shared_ptr<RunOutcome<T>> start_for_outcome(const asio::any_io_executor& executor,
                                                  asio::awaitable<T> task, Done done) {
   auto outcome = std::make_shared<RunOutcome<T>>();
-  asio::co_spawn(executor, std::move(task),
-                 [outcome, done](std::exception_ptr error, T value) mutable {
+  asio::co_spawn(executor, store_outcome(std::move(task), outcome),
+                 [outcome, done](std::exception_ptr error) mutable {
                    outcome->error = error;
-                   outcome->value.emplace(std::move(value));
                    done();
                  });
   return outcome;

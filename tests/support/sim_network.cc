@@ -216,8 +216,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (receiver_back) return break_now();  // the new incarnation does not know this stream
     silent_since_ = TimePoint::max();
     while (!pipe.flying.empty() && pipe.flying.front().arrives <= now) {
-      deliver(side, std::move(pipe.flying.front().bytes));
-      pipe.flying.pop_front();
+      std::string bytes = std::move(pipe.flying.front().bytes);
+      pipe.flying.pop_front();  // first: delivering may break the connection, which empties the pipe
+      deliver(side, std::move(bytes));
     }
     move_next(side);
   }
