@@ -43,7 +43,7 @@ protocol::ResponseEnvelope Core::envelope() const {
 
 protocol::Status Core::missing(const model::PartitionId& partition) const {
   const auto image = controller->image();
-  const auto topic = image->find_topic(partition.topic);
+  const auto topic = image->find_topic(partition.topic);  // by id: PAR-6
   if (!topic)
     return status(WireError::unknown_topic_id,
                   fmt::format("there is no topic with id {}", partition.topic.hex()));

@@ -13,7 +13,7 @@ const std::byte* take(const std::byte* from, const std::byte* end, std::uint64_t
   return from + bytes;
 }
 
-/// "uvarint n, 0 = null, else n - 1 bytes".
+/// "uvarint n, 0 = null, else n - 1 bytes": null and empty stay different (LOG-7).
 inline const std::byte* read_field(const std::byte* from, const std::byte* end,
                                    std::optional<Bytes>& field) noexcept {
   std::uint64_t length = 0;

@@ -18,6 +18,7 @@ constexpr ErrorAdvice advice_from(std::string_view flags) noexcept {
   return advice;
 }
 
+/// PRO-4: the numbers of the table, which ascend, are what is on the wire.
 constexpr auto kErrors = std::to_array<ErrorInfo>({
 #define MQ_ERROR(number, NAME, enumerator, flags, sentence, advice) \
   {WireError::enumerator, #NAME, sentence, advice, advice_from(flags)},

@@ -147,7 +147,8 @@ std::int64_t LocalLog::segment_age_ms_max() const {
   return std::min(age, std::max(settings.retention_age.count() / 4, kSegmentAgeMsMin));
 }
 
-/// One system call. LOG-6: on any failure the file and the log end are as before.
+/// One system call, always at the end: what was written stays as it is (LOG-2). LOG-6: on any
+/// failure the file and the log end are as before.
 Result<void> LocalLog::write(base::Bytes batch) {
   const auto taken = active_->write_at(std::span(&batch, 1), end_.position);
   if (taken && *taken == batch.size()) [[likely]]

@@ -72,11 +72,24 @@ if ! { cmake -S "$source/tests/install/consumer" -B "$scratch/consumer" -G Ninja
   wrong "a project using find_package(mq) does not build:"
   tail -20 "$scratch/log"
 fi
-if [ -x "$scratch/consumer/application" ]; then
-  "$scratch/consumer/application" >"$scratch/out" 2>&1 || {
-    wrong "the application failed:"
+# It meets an address where nobody listens, then a broker that the installed programs bring up.
+application() {
+  "$scratch/consumer/application" "$@" >"$scratch/out" 2>&1 || {
+    wrong "the application failed (arguments: $*):"
     cat "$scratch/out"
   }
+}
+if [ -x "$scratch/consumer/application" ]; then
+  application
+  export HOME=$scratch XDG_STATE_HOME=$scratch/state
+  trap '"$prefix/bin/mqctl" local down >/dev/null 2>&1 || true; rm -rf -- "$scratch"' EXIT
+  if "$prefix/bin/mqctl" local up >"$scratch/up" 2>&1; then
+    application "$(grep -m1 -oE '127\.0\.0\.1:[0-9]+' "$scratch/up")"
+    "$prefix/bin/mqctl" local down >"$scratch/down" 2>&1 || wrong "mqctl local down: exit $?"
+  else
+    wrong "mqctl local up of the installed tree:"
+    cat "$scratch/up"
+  fi
 fi
 
 if [ "$failures" -gt 0 ]; then exit 1; fi

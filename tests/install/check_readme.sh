@@ -12,8 +12,14 @@ awk '/^## /{here = /^## A broker of your own/} here && /^```/{inside = !inside; 
 [ -s "$scratch/commands" ] || { echo "README: no commands found"; exit 1; }
 while IFS= read -r command; do
   printf '$ %s\n' "$command"
-  timeout 60 bash -c "$command" </dev/null || {
+  timeout 60 bash -c "$command" </dev/null >"$scratch/out" || {
     echo "README: this command failed with exit code $?: $command"
     exit 1
   }
+  cat "$scratch/out"
+  # Port 9500 may be somebody else's; then local up takes another and says so, and a reader would follow it.
+  if [ "$command" = 'mqctl local up' ]; then
+    MQCTL_BROKERS=$(grep -m1 -oE '127\.0\.0\.1:[0-9]+' "$scratch/out")
+    export MQCTL_BROKERS
+  fi
 done <"$scratch/commands"

@@ -162,14 +162,15 @@ class Coroutines(Case):
 
 
 class Invariants(Case):
-    good = {'src/INVARIANTS.md': '**LOG-1** offsets\n\n**LOG-2** crc\n', 'src/storage/a.cc': '// LOG-1\n', 'tests/unit/a.cc': '// LOG-2\n'}
+    good = {'src/INVARIANTS.md': '**LOG-1** offsets\n\n**LOG-2** crc\n', 'src/storage/a.cc': '// LOG-1, LOG-2\n', 'tests/unit/a.cc': '// LOG-2 LOG-1\n'}
 
     def test_good(self):
         self.accepted('invariants', self.good)
 
     def test_unknown_uncited_twice(self):
         self.refused('invariants', {**self.good, 'src/storage/b.cc': '// LOG-9\n'}, 'LOG-9 is not in')
-        self.refused('invariants', {**self.good, 'tests/unit/a.cc': ''}, 'LOG-2 is cited by no')
+        self.refused('invariants', {**self.good, 'tests/unit/a.cc': '// LOG-1\n'}, 'LOG-2 is cited by no test')
+        self.refused('invariants', {**self.good, 'src/storage/a.cc': '// LOG-1\n', 'src/README.md': 'LOG-2\n'}, 'LOG-2 is cited by no code')
         self.refused('invariants', {**self.good, 'src/INVARIANTS.md': '**LOG-1** a\n**LOG-1** b\n'}, 'listed twice')
         self.refused('invariants', {'src/INVARIANTS.md': 'nothing\n'}, 'lists no rule')
 
