@@ -93,6 +93,19 @@ void put_back(std::vector<std::byte>& content, const std::map<std::uint64_t, Sec
   }
 }
 
+/// Forsaken sectors count as clean: dropped from the cache, they show what the disk has.
+void reread(Inode& file, std::uint64_t from, std::uint64_t to) {
+  std::map<std::uint64_t, Sector> dropped;
+  std::erase_if(file.forsaken, [&](const auto& entry) {
+    const auto& [sector, old] = entry;
+    if (sector * kSector < from / kSector * kSector || sector * kSector >= to) return false;
+    if (file.lost.contains(sector)) return false;
+    dropped.emplace(sector, old);
+    return true;
+  });
+  put_back(file.content, dropped);
+}
+
 /// What a power cut leaves of one file.
 void tear(Inode& file, SimRandom& random) {
   file.allocated = 0;
@@ -314,7 +327,10 @@ class SimFile final : public base::File {
     return {};
   }
   void start_write_back(std::uint64_t, std::uint64_t) override {}
-  void drop_cache(std::uint64_t, std::uint64_t) override {}
+  void drop_cache(std::uint64_t position, std::uint64_t bytes) override {
+    std::lock_guard lock(core_->mutex);
+    if (generation_ == core_->generation) reread(*inode_, position, position + bytes);
+  }
   Result<std::uint64_t> size() override {
     std::lock_guard lock(core_->mutex);
     if (generation_ != core_->generation) return make_error_code(BaseErrc::io_failed);
