@@ -15,15 +15,6 @@ using model::PartitionId;
 /// Partitions recovered at the same time, as far as the executor has threads.
 constexpr std::size_t kParallel = 4;
 
-/// Files of a data directory that are not storage's alone but belong there.
-bool is_expected(std::string_view name) {
-  for (const auto ours : {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile,
-                          kRunMarkerFile, kReserveFile, kUnknownDirectory}) {
-    if (name == ours || name == std::string(ours) + std::string(kTemporarySuffix)) return true;
-  }
-  return name.starts_with("metadata.db");  // the embedded metadata store
-}
-
 bool is_missing(const Error& error) { return error == make_error_code(base::BaseErrc::not_found); }
 
 }  // namespace
@@ -87,7 +78,7 @@ Result<LocalDisk::Found> LocalDisk::look() {
     const auto id = parse_partition_directory_name(entry.name);
     if (id && entry.is_directory) {
       found.directories.insert(*id);
-    } else if (!is_expected(entry.name)) {
+    } else if (!is_disk_file(entry.name)) {
       found.strangers.push_back(entry.name);
     }
   }

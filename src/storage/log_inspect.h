@@ -9,6 +9,7 @@
 
 #include "base/file_system.h"
 #include "model/record_batch.h"
+#include "storage/batch_scanner.h"
 #include "storage/disk.h"
 
 /// Looking into a data directory from outside, for tools: read-only, needs no lock, and works
@@ -34,7 +35,8 @@ struct PartitionDirectory {
 struct DataDirectoryListing {
   std::string path;
   std::optional<DiskIdentity> identity;
-  std::optional<std::string> locked_by;  ///< "pid 4711": a broker runs on it
+  /// "pid 4711": who named itself in the lock file last. It may have ended since.
+  std::optional<std::string> locked_by;
   bool clean = false;                    ///< has a clean marker
   std::vector<PartitionDirectory> partitions;
   std::vector<std::string> strangers;
@@ -47,18 +49,7 @@ Result<PartitionDirectory> list_partition_directory(base::FileSystem& files,
 
 /// One batch in a segment file, or the place where batches stop.
 struct InspectedBatch {
-  enum class State {
-    good,
-    unsupported,    ///< checksums hold, format unknown
-    torn,           ///< the file ends inside the batch
-    zeros,          ///< only zeros from here to the end: no data
-    bad_stamp_crc,  ///< want and got tell
-    bad_body_crc,
-    bad_length,
-    bad_offset,  ///< does not follow the batch before; want and got tell
-    bad_epoch,   ///< the leader epoch fell
-    invalid,     ///< checksums hold, a rule of the format is broken
-  };
+  using State = BatchState;
   State state = State::good;
   const SegmentFile* segment = nullptr;
   std::uint64_t position = 0;
@@ -66,7 +57,6 @@ struct InspectedBatch {
   model::RecordBatchView view;      ///< good: whole; valid during the call only
   std::uint64_t want = 0, got = 0;  ///< checksums or offsets that disagree
 };
-std::string_view state_name(InspectedBatch::State state) noexcept;
 
 /// Calls `visit` for every batch of the partition in order, up to and including the first one that
 /// is not good or unsupported; stops early when it returns false. `from`: start with the batch that

@@ -35,6 +35,14 @@ std::optional<model::Offset> parse_index_file_name(std::string_view name) {
   return parse_offset_name(name, kIndexSuffix);
 }
 
+bool is_disk_file(std::string_view name) {
+  for (const auto ours : {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile,
+                          kRunMarkerFile, kReserveFile, kUnknownDirectory}) {
+    if (name == ours || name == std::string(ours) + std::string(kTemporarySuffix)) return true;
+  }
+  return name.starts_with("metadata.db");
+}
+
 std::optional<model::PartitionId> parse_partition_directory_name(std::string_view name) {
   if (name.size() < kUuidDigits + 2 || name[kUuidDigits] != '-') return std::nullopt;
   const auto topic = base::Uuid::from_hex(name.substr(0, kUuidDigits));

@@ -38,6 +38,8 @@ std::string segment_file_name(model::Offset base_offset);
 std::string index_file_name(model::Offset base_offset);
 std::optional<model::Offset> parse_segment_file_name(std::string_view name);
 std::optional<model::Offset> parse_index_file_name(std::string_view name);
+/// Whether a name in a data directory is one of the above, or the embedded metadata store's.
+bool is_disk_file(std::string_view name);
 /// "<32 hex digits>-<partition>", as PartitionId::text().
 std::optional<model::PartitionId> parse_partition_directory_name(std::string_view name);
 

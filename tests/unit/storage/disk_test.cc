@@ -189,7 +189,8 @@ TEST(Disk, ReaderUnderWayIsWaitedForWhenALogIsDeleted) {
   world.start(1);
   for (int i = 0; i < 100; ++i) world.append(1, 5'000);
   std::optional<base::Error> seen;
-  auto reader = [](storage::PartitionLog& log, std::optional<base::Error>& out) -> asio::awaitable<void> {
+  auto reader = [](storage::PartitionLog& log,
+                   std::optional<base::Error>& out) -> asio::awaitable<void> {
     auto reading = log.read_from_disk(Offset(3), Offset(50), 1'000);
     const auto result = co_await std::move(reading);
     out = result ? base::Error() : result.error();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,7 +65,8 @@ class StorageWorld {
 
   [[nodiscard]] model::PartitionId id(int partition = 0) const { return {topic, partition}; }
   [[nodiscard]] storage::LogSpec spec(int partition = 0) {
-    return {id(partition), "orders", settings, &runtime};
+    const auto own = settings_of.find(partition);
+    return {id(partition), "orders", own == settings_of.end() ? settings : own->second, &runtime};
   }
   [[nodiscard]] std::string directory(int partition = 0) const {
     return std::string(kPath) + "/" + id(partition).text();
@@ -198,6 +200,7 @@ class StorageWorld {
   storage::DiskConfig config;
   SimDiskTimes times;
   model::TopicSettings settings;
+  std::map<int, model::TopicSettings> settings_of;  // of partitions that differ
   base::Uuid topic;
   std::vector<base::Uuid> deleting;
   storage::Refusal refusal;

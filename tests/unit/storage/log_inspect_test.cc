@@ -1,0 +1,131 @@
+#include "storage/log_inspect.h"
+
+#include "storage_world.h"
+
+namespace mq::testing {
+namespace {
+
+using model::Offset;
+using storage::BatchState;
+
+struct Inspected : ::testing::Test {
+  Inspected() {
+    world.config.index_stride_bytes = 1'000;
+    world.start();
+    for (int i = 0; i < 200; ++i) world.append(2, 600);
+    EXPECT_TRUE(world.settle());
+    world.pass(std::chrono::seconds(11));
+    for (int i = 0; i < 5; ++i) world.append(2, 600);
+    world.kill();
+  }
+  storage::PartitionDirectory partition() {
+    auto found = storage::list_partition_directory(*world.files, world.directory());
+    EXPECT_TRUE(found);
+    return *found;
+  }
+  storage::VerifyReport verify() {
+    const auto report = storage::verify_partition(*world.files, partition());
+    EXPECT_TRUE(report);
+    return *report;
+  }
+  StorageWorld world;
+};
+
+TEST_F(Inspected, ListsTheDataDirectory) {
+  const auto listing = storage::list_data_directory(*world.files, "data");
+  ASSERT_TRUE(listing);
+  ASSERT_EQ(listing->partitions.size(), 1u);
+  EXPECT_EQ(listing->partitions[0].topic_name, "orders");
+  EXPECT_EQ(listing->partitions[0].id, world.id());
+  EXPECT_EQ(listing->partitions[0].recovery_point, Offset(400));
+  EXPECT_EQ(listing->identity->broker, model::BrokerId(1));
+  EXPECT_FALSE(listing->clean);
+  EXPECT_TRUE(listing->strangers.empty());
+}
+
+TEST_F(Inspected, GoodLogIsGoodAndUnchangedByLooking) {
+  const auto before = world.files->clone();
+  const auto report = verify();
+  EXPECT_TRUE(report.good);
+  EXPECT_FALSE(report.damage);
+  EXPECT_EQ(report.batches, 205u);
+  EXPECT_EQ(report.records, 410u);
+  EXPECT_EQ(report.end_offset, Offset(410));
+  for (const auto& file : before->files_below(""))
+    EXPECT_EQ(before->content(file), world.files->content(file));
+}
+
+TEST_F(Inspected, NamesTheFirstBadBatch) {
+  const auto segments = partition().segments;
+  ASSERT_GT(segments.size(), 2u);
+  world.files->flip(segments[1].path, 1'500, std::byte{1});  // in the second batch's records
+  const auto report = verify();
+  EXPECT_FALSE(report.good);
+  ASSERT_TRUE(report.damage);
+  EXPECT_EQ(report.damage->file, segments[1].path);
+  EXPECT_EQ(report.damage->state, BatchState::bad_body_crc);
+  EXPECT_GT(report.damage->position, 1'000u);
+  EXPECT_NE(report.damage->want, report.damage->got);
+  EXPECT_EQ(report.damage->last_good_offset, Offset(segments[1].base_offset.value() + 1));
+  EXPECT_FALSE(report.damage->torn_tail);
+}
+
+TEST_F(Inspected, TornTailAboveTheRecoveryPointIsNoDamage) {
+  const auto last = partition().segments.back();
+  world.files->truncate_file(last.path, last.bytes - 7);
+  auto report = verify();
+  EXPECT_TRUE(report.good);
+  ASSERT_TRUE(report.damage);
+  EXPECT_TRUE(report.damage->torn_tail);
+  EXPECT_EQ(report.damage->state, BatchState::torn);
+  world.files->truncate_file(last.path, 10);
+  report = verify();
+  EXPECT_FALSE(report.good);
+}
+
+TEST_F(Inspected, MissingSegmentIsAHole) {
+  const auto segments = partition().segments;
+  world.files->remove_tree(segments[1].path);
+  const auto report = verify();
+  EXPECT_FALSE(report.good);
+  EXPECT_EQ(report.damage->state, BatchState::bad_offset);
+  EXPECT_EQ(report.damage->want, static_cast<std::uint64_t>(segments[1].base_offset.value()));
+}
+
+TEST_F(Inspected, EveryFlippedBitIsFound) {
+  const auto first = partition().segments.front();
+  for (std::uint64_t at = 0; at < first.bytes; at += 97) {
+    world.files->flip(first.path, at, std::byte{32});
+    ASSERT_FALSE(verify().good) << at;
+    world.files->flip(first.path, at, std::byte{32});
+  }
+}
+
+TEST_F(Inspected, WalkFromAnOffsetStartsWithItsBatch) {
+  for (const std::int64_t from : {0, 1, 77, 300, 409}) {
+    Offset first;
+    int count = 0;
+    const auto walked = storage::for_each_batch(*world.files, partition(), Offset(from),
+                                                [&](const storage::InspectedBatch& batch) {
+                                                  if (count++ == 0)
+                                                    first = batch.view.base_offset();
+                                                  return count < 3;
+                                                });
+    ASSERT_TRUE(walked);
+    EXPECT_EQ(first, Offset(from / 2 * 2));
+  }
+}
+
+TEST_F(Inspected, ASingleSegmentFileCanBeGiven) {
+  const auto segments = partition().segments;
+  const auto one = storage::list_partition_directory(*world.files, segments[1].path);
+  ASSERT_TRUE(one);
+  ASSERT_EQ(one->segments.size(), 1u);
+  EXPECT_EQ(one->segments[0].base_offset, segments[1].base_offset);
+  const auto report = storage::verify_partition(*world.files, *one);
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->good);
+}
+
+}  // namespace
+}  // namespace mq::testing

@@ -1,0 +1,209 @@
+#include "random_history.h"
+
+namespace mq::testing {
+
+using model::Offset;
+
+RandomHistory::RandomHistory(std::uint64_t seed) : random_(seed * 7919 + 1), world_(seed) {
+  world_.settings.segment_bytes = random_.between(64, 128) << 10;
+  world_.settings.retention_age = std::chrono::milliseconds(0);
+  world_.config.index_stride_bytes = random_.between(1, 64) << 10;
+  world_.config.tail_cache_bytes = random_.chance(0.5) ? 1 : random_.between(1, 200) << 10;
+  world_.config.low_mark_bytes = random_.chance(0.5) ? 0 : 1u << 30;
+  world_.settings_of[1] = world_.settings;
+  world_.settings_of[1].durability = model::Durability::memory;
+  world_.settings_of[2] = world_.settings;
+  world_.settings_of[2].retention_bytes = 1u << 20;
+  if (random_.chance(0.5)) world_.settings_of[2].retention_age = std::chrono::seconds(40);
+  world_.start(kPartitions);
+}
+
+std::optional<std::string> RandomHistory::run(int operations) {
+  for (int i = 0; i < operations && !broken_; ++i) step();
+  if (!broken_) restart(Death::clean);
+  return broken_;
+}
+
+void RandomHistory::broken(std::string what) {
+  if (!broken_) broken_ = std::move(what);
+}
+
+void RandomHistory::step() {
+  const int partition = static_cast<int>(random_.below(kPartitions));
+  const auto dice = random_.below(1000);
+  if (dice < 600) {
+    append(partition);
+  } else if (dice < 800) {
+    read(partition);
+  } else if (dice < 970) {
+    pass_time();
+  } else if (dice < 982) {
+    inject();
+  } else {
+    restart(dice < 986 ? Death::clean : dice < 993 ? Death::kill : Death::power);
+  }
+  if (!broken_) note_progress();
+}
+
+void RandomHistory::append(int partition) {
+  auto& expected = expected_[partition];
+  auto batch = make_batch(++world_.batches, static_cast<int>(random_.between(1, 4)),
+                          random_.chance(0.1) ? random_.below(20'000) : random_.below(2'000));
+  const auto before = world_.log(partition).log_end_offset();
+  const auto info = world_.append_batch(batch, partition);
+  if (!info) {
+    if (world_.log(partition).log_end_offset() != before) broken("a failed append moved the end");
+    return;
+  }
+  if (info->base_offset != expected.end)  // LOG-1
+    return broken(fmt::format("offset {} given, {} is next", info->base_offset, expected.end));
+  expected.end = info->end_offset;
+  expected.batches.push_back(
+      {info->base_offset, info->end_offset, std::vector(batch.bytes.begin(), batch.bytes.end())});
+}
+
+void RandomHistory::read(int partition) {
+  auto& log = world_.log(partition);
+  if (log.failure()) return;
+  const auto start = log.log_start_offset();
+  const auto span = static_cast<std::uint64_t>(log.log_end_offset().value() - start.value());
+  const auto from = model::advance(start, static_cast<std::int64_t>(random_.below(span + 1)));
+  const auto result = world_.read(from, random_.below(30'000), partition);
+  if (result) return check_piece(partition, *result, from);
+  const bool retained = result.error() == make_error_code(StorageErrc::offset_out_of_range) &&
+                        from < log.log_start_offset();
+  const bool failed = world_.disk->failed() || log.failure();
+  if (!retained && !failed)
+    broken(fmt::format("read at {} failed: {}", from, result.error().message()));
+}
+
+/// LOG-2, LOG-7: bytes come out as they went in, one batch behind the other.
+void RandomHistory::check_piece(int partition, const storage::ReadResult& result, Offset from) {
+  const auto& batches = expected_[partition].batches;
+  std::vector<std::byte> got;
+  for (const auto& piece : result.batches)
+    got.insert(got.end(), piece.bytes.begin(), piece.bytes.end());
+  if (got.size() != result.bytes) broken("a read says another size than it gave");
+  auto batch = std::ranges::upper_bound(batches, from, {}, &Batch::end);
+  std::size_t at = 0;
+  auto end = from;
+  for (; at < got.size() && batch != batches.end(); ++batch) {
+    if (got.size() - at < batch->bytes.size() ||
+        !std::equal(batch->bytes.begin(), batch->bytes.end(),
+                    got.begin() + static_cast<std::ptrdiff_t>(at)))
+      return broken(fmt::format("partition {}: other bytes at offset {}", partition, batch->base));
+    at += batch->bytes.size();
+    end = batch->end;
+  }
+  if (at != got.size()) broken(fmt::format("partition {}: unknown batches read", partition));
+  if (end != result.end_offset) broken("a read says another end than it gave");
+  if (from < expected_[partition].end && result.bytes == 0)
+    broken(fmt::format("partition {}: nothing at offset {}", partition, from));
+}
+
+void RandomHistory::inject() {
+  faulty_ = true;
+  switch (random_.below(6)) {
+    case 0:
+      world_.files->inject({.operation = FileOperation::sync,
+                            .path_part = ".log",
+                            .skip = static_cast<int>(random_.below(3))});
+      break;
+    case 1:
+      world_.files->inject({.operation = FileOperation::write,
+                            .path_part = ".log",
+                            .short_write = static_cast<std::int64_t>(random_.below(300))});
+      break;
+    case 2:
+      world_.files->set_capacity(world_.files->used_bytes() + random_.below(200'000));
+      break;
+    case 3:
+      world_.files->inject({.operation = FileOperation::write,
+                            .path_part = ".log",
+                            .error = base::make_error_code(base::BaseErrc::no_space)});
+      break;
+    case 4:
+      world_.files->set_capacity(std::uint64_t{1} << 40);
+      break;
+    default:
+      world_.files->set_cold_share(static_cast<double>(random_.below(3)) / 2);
+  }
+}
+
+void RandomHistory::pass_time() {
+  const auto unit = random_.below(10);
+  if (unit < 6) {
+    world_.pass(std::chrono::microseconds(random_.below(20'000)));
+  } else if (unit < 9) {
+    world_.pass(std::chrono::milliseconds(random_.below(3'000)));
+  } else {
+    world_.pass(std::chrono::seconds(random_.below(70)));
+  }
+  if (random_.chance(0.05)) world_.runtime.jump_wall_clock(random_.chance(0.5) ? 1'000 : -1'000);
+}
+
+void RandomHistory::note_progress() {
+  for (int i = 0; i < kPartitions; ++i) {
+    auto& expected = expected_[i];
+    auto& log = world_.log(i);
+    if (log.durable_offset() > expected.end) broken("more is durable than was appended");
+    if (log.failure()) continue;
+    if (log.durable_offset() < expected.durable) broken("the durable offset fell");
+    expected.durable = log.durable_offset();
+    if (log.log_start_offset() < expected.start) broken("the log start fell");  // LOG-10
+    expected.start = log.log_start_offset();
+    while (!expected.batches.empty() && expected.batches.front().end <= expected.start)
+      expected.batches.pop_front();
+  }
+}
+
+void RandomHistory::restart(Death death) {
+  ++restarts_;
+  const bool faulty = faulty_ || world_.disk->failed();
+  if (death == Death::clean) {
+    static_cast<void>(world_.stop());
+  } else if (death == Death::kill) {
+    world_.kill();
+  } else {
+    world_.crash();
+  }
+  world_.files->clear_faults();
+  world_.files->set_capacity(std::uint64_t{1} << 40);
+  faulty_ = false;
+  const auto started = world_.try_start(kPartitions);
+  if (!started) return broken("start failed: " + started.error().message());
+  for (int i = 0; i < kPartitions; ++i) check_after_start(i, death, faulty);
+}
+
+void RandomHistory::check_after_start(int partition, Death death, bool faulty) {
+  auto& expected = expected_[partition];
+  auto& log = world_.log(partition);
+  if (log.failure())
+    return broken(fmt::format("partition {} offline: {}", partition, log.failure().message()));
+  const auto end = log.log_end_offset();
+  if (end < expected.durable)
+    return broken(
+        fmt::format("partition {}: ends at {}, {} was durable", partition, end, expected.durable));
+  if (death != Death::power && !faulty && end != expected.end)
+    return broken(fmt::format("partition {}: ends at {}, {} was appended and the page cache lives",
+                              partition, end, expected.end));
+  if (log.log_start_offset() < expected.start)
+    return broken(fmt::format("partition {}: starts at {}, had started at {}", partition,
+                              log.log_start_offset(), expected.start));
+  while (!expected.batches.empty() && expected.batches.back().base >= end)
+    expected.batches.pop_back();
+  if (!expected.batches.empty() && expected.batches.back().end != end)
+    return broken("the log ends inside a batch");
+  expected.end = end;
+  expected.durable = end;  // REC-3: what is served now survives the next power cut
+  note_progress();
+  for (auto at = log.log_start_offset(); at < end && !broken_;) {
+    const auto result = world_.read(at, 100'000, partition);
+    if (!result) return broken(fmt::format("read at {} failed after a start", at));
+    check_piece(partition, *result, at);
+    if (result->end_offset <= at) return broken("a read does not move on");
+    at = result->end_offset;
+  }
+}
+
+}  // namespace mq::testing

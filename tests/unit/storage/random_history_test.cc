@@ -1,0 +1,86 @@
+#include "random_history.h"
+
+#include <chrono>
+#include <cstdlib>
+
+#include "base/mutants.h"
+
+namespace mq::testing {
+namespace {
+
+/// Real seconds to spend; MQ_STORAGE_SECONDS for longer runs, MQ_STORAGE_SEED for a single seed.
+std::chrono::seconds time_budget() {
+  const char* seconds = std::getenv("MQ_STORAGE_SECONDS");
+  return std::chrono::seconds(seconds ? std::atoi(seconds) : 8);
+}
+
+constexpr int kOperations = 3'000;
+
+TEST(RandomHistory, LogKeepsItsPromises) {
+  if (const char* seed = std::getenv("MQ_STORAGE_SEED")) {
+    const auto broken = RandomHistory(std::strtoull(seed, nullptr, 10)).run(kOperations);
+    ASSERT_FALSE(broken) << *broken;
+    return;
+  }
+  const auto deadline = std::chrono::steady_clock::now() + time_budget();
+  std::uint64_t seed = 0;
+  std::uint64_t restarts = 0;
+  while (seed < 3 || std::chrono::steady_clock::now() < deadline) {
+    RandomHistory history(++seed);
+    const auto broken = history.run(kOperations);
+    ASSERT_FALSE(broken) << *broken << "\nreplay with MQ_STORAGE_SEED=" << seed;
+    restarts += history.restarts();
+  }
+  RecordProperty("seeds", static_cast<int>(seed));
+  RecordProperty("restarts", static_cast<int>(restarts));
+}
+
+/// Whether some history notices the mistake.
+bool caught(const char* mutant, int seeds) {
+  const base::EnabledMutant enabled(mutant);
+  for (int seed = 1; seed <= seeds; ++seed) {
+    if (RandomHistory(static_cast<std::uint64_t>(seed)).run(kOperations)) return true;
+  }
+  return false;
+}
+
+// A checker that never failed is not trusted.
+TEST(RandomHistoryMutants, RepeatedFsyncIsCaught) {
+  EXPECT_TRUE(caught("retry_fsync_after_eio", 60));
+}
+TEST(RandomHistoryMutants, UnsyncedTailIsCaught) { EXPECT_TRUE(caught("serve_unsynced_tail", 60)); }
+
+/// The mistakes that histories without damage from outside cannot meet.
+TEST(RecoveryMutants, BadCrcThatCutsTheLogIsCaught) {
+  const auto length_after_damage = [] {
+    StorageWorld world;
+    world.start();
+    for (int i = 0; i < 20; ++i) world.append(1, 500);
+    world.settle();
+    world.pass(std::chrono::seconds(11));
+    world.kill();
+    world.files->flip(world.segment(0), 3'000, std::byte{1});
+    world.start();
+    return world.files->content(world.segment(0)).size();
+  };
+  const auto whole = length_after_damage();
+  const base::EnabledMutant enabled("bad_crc_cuts_the_log");
+  EXPECT_LT(length_after_damage(), whole);
+}
+
+TEST(RecoveryMutants, DeletedUnknownDirectoryIsCaught) {
+  const auto files_left = [] {
+    StorageWorld world;
+    world.start(2);
+    world.append(1, 100, 1);
+    EXPECT_TRUE(world.stop());
+    world.start(1);
+    return world.files->files_below("data").size();
+  };
+  const auto kept = files_left();
+  const base::EnabledMutant enabled("unknown_directories_deleted");
+  EXPECT_LT(files_left(), kept);
+}
+
+}  // namespace
+}  // namespace mq::testing
