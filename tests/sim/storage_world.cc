@@ -90,6 +90,7 @@ struct Machine {
   End last_end = End::power_cut;
   bool pages_lost = false;  // by the last end, or by a sync that failed in that life
   bool stopped_well = false;
+  bool dirty = false;  // appends were tried since the last clean stop
   std::uint64_t appended = 0;
   std::string violation;
 };
@@ -201,8 +202,8 @@ asio::awaitable<bool> Life::open_and_recover() {
           summary->offline.empty() ? "" : summary->offline.front().text());
   require(!machine_.stopped_well || (summary->clean && summary->bytes_scanned == 0),
           "REC-4: the start after a clean stop scanned {} bytes", summary->bytes_scanned);
-  require(!summary->clean || machine_.last_end == End::clean_stop,
-          "REC-4: a clean marker after a {}", text(machine_.last_end));
+  require(!summary->clean || !machine_.dirty, "REC-4: a clean marker after appends and a {}",
+          text(machine_.last_end));
   for (const auto& partition : machine_.partitions) {
     co_await check_recovered(*partition);
     if (files_.dead()) co_return false;
@@ -290,6 +291,7 @@ void Life::append_one(Partition& partition, storage::PartitionLog& log) {
   }
   const auto batch = builder.finish();
   const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
+  machine_.dirty = true;
   const auto appended = log.append(batch.owner, bytes);
   if (!appended) return check_refused(partition, log, appended.error(), bytes);
   require(!files_.dead(), "{}: an append succeeded on a dead disk", partition.model.name());
@@ -385,6 +387,7 @@ asio::awaitable<void> Life::stop() {
     const auto stopped = co_await disk_->stop();
     stopped_ = true;
     machine_.stopped_well = stopped.has_value() && !files_.dead();
+    if (!files_.dead()) machine_.dirty = false;
     require(stopped.has_value() || files_.dead() || fault_planned_, "stop failed: {}",
             stopped ? "" : stopped.error().message());
   }

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "broker/broker.h"
+#include "sim/broker_machine.h"
+#include "support/crashable_file_system.h"
+#include "support/sim_disk_executor.h"
+
+namespace mq::sim {
+
+enum class BrokerEnd { clean_stop, kill, power_cut };
+
+/// One process of the broker: the daemon's own Broker class on simulated parts, from start to a
+/// clean stop or a crash.
+class BrokerLife {
+ public:
+  explicit BrokerLife(BrokerMachine& machine);
+  ~BrokerLife();
+
+  /// Starts it; serving() or over() tells how far it is.
+  void start();
+  /// It will die in the middle of its `changes`-th change to the disk from now.
+  void die_after(std::uint64_t changes);
+  [[nodiscard]] bool serving() const noexcept { return serving_ && !files_.dead(); }
+  [[nodiscard]] bool dead() const noexcept { return files_.dead(); }
+  /// Ends it. After a crash nothing that it does has an effect any more.
+  void end(BrokerEnd how);
+  /// Everything in it has ended, so that it may be destroyed.
+  [[nodiscard]] bool unwound() const noexcept { return unwound_; }
+
+  [[nodiscard]] broker::Broker& broker() noexcept { return *broker_; }
+  [[nodiscard]] const base::Counters& counters() const noexcept { return counters_; }
+  /// PAR-1: called after every step of the world.
+  void observe();
+
+ private:
+  broker::BrokerParts parts();
+  asio::awaitable<void> run_start();
+  asio::awaitable<void> run_stop();
+  void check_refused();
+
+  BrokerMachine& machine_;
+  testing::SimRandom random_;
+  testing::CrashableFileSystem files_;
+  testing::SimDiskExecutor executor_;
+  base::Counters counters_;
+  std::vector<std::unique_ptr<testing::SimRuntime>> workers_;
+  std::unique_ptr<base::Network> network_;
+  std::unique_ptr<broker::Broker> broker_;
+  std::map<model::PartitionId, std::int64_t> high_watermarks_;
+  bool starting_ = false;
+  bool serving_ = false;
+  bool ending_ = false;
+  bool unwound_ = false;
+};
+
+}  // namespace mq::sim

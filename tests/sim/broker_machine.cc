@@ -1,0 +1,46 @@
+#include "sim/broker_machine.h"
+
+namespace mq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+testing::SimLink link_of(testing::SimRandom& random) {
+  testing::SimLink link;
+  if (random.chance(0.3)) link.delay_max = 5ms;
+  if (random.chance(0.3)) link.piece_bytes_max = 300;
+  if (random.chance(0.3)) link.window_bytes = 16 << 10;
+  return link;
+}
+
+}  // namespace
+
+BrokerMachine::BrokerMachine(std::uint64_t seed)
+    : simulator(seed),
+      random(simulator.random().fork()),
+      capture(simulator),
+      network(simulator, link_of(random)) {
+  files.set_capacity(kDiskBytes);
+  if (random.chance(0.5)) files.set_cold_share(0.2);
+  if (!files.make_directory("/disk") || !files.sync_directory("/")) fail("no data directory");
+}
+
+void BrokerMachine::fail(std::string what) {
+  if (failed()) return;
+  violation = std::move(what);
+  simulator.trace("VIOLATION " + violation);
+}
+
+asio::awaitable<void> BrokerMachine::guarded(asio::awaitable<void> task) {
+  try {
+    co_await std::move(task);
+  } catch (const std::exception& broken) {
+    fail(broken.what());
+  }
+}
+
+void BrokerMachine::spawn(std::string what, asio::awaitable<void> task) {
+  runtime.spawn(std::move(what), guarded(std::move(task)));
+}
+
+}  // namespace mq::sim
