@@ -161,7 +161,7 @@ void ProduceSender::pump(ProduceLink& link) {
   if (!connection) {
     core_.pool.want(link.broker);
     if (const auto trouble = core_.pool.trouble(link.broker)) {
-      for (ProducerPartition* partition : link.active) partition->trouble = trouble->message;
+      for (ProducerPartition* partition : link.active) partition->trouble = to_string(*trouble);
     }
     return;
   }
@@ -189,10 +189,14 @@ bool ProduceSender::ready(ProduceLink& link, ProducerPartition& partition) {
   if (partition.restart) {
     if (partition.in_flight > 0) return false;
     partition.restart = false;
+    partition.alone = true;
     partition.next = 0;
     partition.sequence = 0;
     collect(partition);
   }
+  // CLI-2: were the first one refused again, the second would have a number that the leader may be waiting for since before
+  // the restart, and would overtake it.
+  if (partition.alone && partition.in_flight > 0) return false;
   if (partition.retry_at > now) {
     wake_at(partition.retry_at);
     return false;
@@ -335,6 +339,7 @@ void ProduceSender::settle_entry(const Entry& entry, const protocol::ProduceResu
     entry.batch->base_offset = result.base_offset.value();
     entry.batch->append_time_ms = result.append_time_ms;
     partition.failures = 0;
+    partition.alone = false;
     partition.trouble.clear();
     finish(*entry.batch, {});
   }

@@ -30,6 +30,7 @@ struct ProducerPartition {
   std::uint64_t sequence = 0;    ///< of the next batch sent
   std::uint64_t connection = 0;  ///< whose sequence that is
   bool restart = false;          ///< a batch failed: when nothing is under way, all go again from 0
+  bool alone = false;            ///< one batch at a time, until one is taken after a restart
   int failures = 0;
   base::TimePoint retry_at{};
   std::string trouble;          ///< why it does not go on, for a timeout's message

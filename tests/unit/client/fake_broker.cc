@@ -1,0 +1,404 @@
+#include "fake_broker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "model/record_reader.h"
+
+namespace mq::testing {
+
+using protocol::Status;
+using protocol::WireError;
+
+struct FakeBroker::Connection {
+  Connection(base::Runtime& runtime, std::unique_ptr<base::Stream> s)
+      : stream(std::move(s)), reader(*stream, 32 << 20), writer(runtime, *stream) {}
+  std::unique_ptr<base::Stream> stream;
+  net::FrameReader reader;
+  net::FrameWriter writer;
+  std::uint64_t instance = 0;
+  std::uint64_t number = 0;
+
+  void close() {
+    stream->close();
+    writer.close();
+  }
+};
+
+FakeBroker::FakeBroker(base::Runtime& runtime, base::Network& network, base::Endpoint at,
+                       base::Endpoint advertised)
+    : runtime_(runtime), advertised_(std::move(advertised)), appended_(runtime), tasks_(runtime) {
+  auto acceptor = network.listen(at);
+  MQ_CHECK(acceptor.has_value(), "the fake broker cannot listen: {}", acceptor.error().message());
+  acceptor_ = std::move(*acceptor);
+  if (advertised_.port == 0) advertised_.port = acceptor_->local().port;
+  tasks_.spawn("fake broker", accept());
+}
+
+FakeBroker::~FakeBroker() = default;
+
+FakeBroker::Topic& FakeBroker::add_topic(const std::string& name, int partitions,
+                                         std::uint32_t batch_bytes_max) {
+  Topic topic;
+  topic.name = name;
+  topic.id = base::Uuid::from_random(7, next_topic_++);
+  topic.batch_bytes_max = batch_bytes_max;
+  topic.partitions.resize(static_cast<std::size_t>(partitions));
+  return topics_[name] = std::move(topic);
+}
+
+FakeBroker::Topic* FakeBroker::find(const base::Uuid& id) {
+  for (auto& [name, topic] : topics_) {
+    if (topic.id == id) return &topic;
+  }
+  return nullptr;
+}
+
+void FakeBroker::inject(const std::string& topic, int partition, std::string batch, int records) {
+  Partition& log = topics_.at(topic).partitions.at(static_cast<std::size_t>(partition));
+  log.batches.push_back(std::move(batch));
+  log.end += records;
+  appended_.notify_all();
+}
+
+std::vector<std::string> FakeBroker::values(const std::string& topic, int partition) {
+  std::vector<std::string> values;
+  for (const std::string& bytes :
+       topics_.at(topic).partitions.at(static_cast<std::size_t>(partition)).batches) {
+    const auto view = model::RecordBatchView::parse(base::as_bytes(bytes));
+    MQ_CHECK(view.has_value(), "a stored batch is bad");
+    const auto records = model::decompress(*view, base::BufferPool::shared());
+    model::RecordReader reader(*view, records->bytes);
+    model::RecordView record;
+    while (reader.next(record) == model::RecordStep::record)
+      values.emplace_back(record.value ? base::as_text(*record.value) : "<null>");
+  }
+  return values;
+}
+
+void FakeBroker::break_connections() {
+  for (const auto& weak : connections_) {
+    if (const auto connection = weak.lock()) connection->close();
+  }
+  connections_.clear();
+}
+
+asio::awaitable<void> FakeBroker::stop() {
+  stopped_ = true;
+  acceptor_->close();
+  break_connections();
+  appended_.notify_all();
+  co_await tasks_.wait();
+}
+
+asio::awaitable<void> FakeBroker::accept() {
+  while (!stopped_) {
+    auto stream = co_await acceptor_->accept();
+    if (!stream) break;
+    ++accepted;
+    auto connection = std::make_shared<Connection>(runtime_, std::move(*stream));
+    if (close_at_once) {
+      connection->close();
+      continue;
+    }
+    connections_.push_back(connection);
+    tasks_.spawn("fake broker writes", write(connection));
+    tasks_.spawn("fake broker serves", serve(connection));
+  }
+}
+
+asio::awaitable<void> FakeBroker::write(ConnectionPtr connection) {
+  (void)co_await connection->writer.run();
+  connection->close();
+}
+
+asio::awaitable<void> FakeBroker::serve(ConnectionPtr connection) {
+  const auto preface = co_await connection->reader.read_raw(protocol::kPreface.size());
+  if (!greeting.empty()) {
+    net::OutgoingFrame foreign;
+    foreign.head_and_header = greeting;
+    connection->writer.push(std::move(foreign));
+    connection->writer.finish();
+    co_return;
+  }
+  if (!preface || *preface != protocol::kPreface) co_return connection->close();
+  while (!stopped_) {
+    auto frame = co_await connection->reader.next();
+    if (!frame) break;
+    const bool go_on = co_await handle(connection, std::move(*frame));
+    if (!go_on) break;
+  }
+  connection->close();
+}
+
+asio::awaitable<bool> FakeBroker::handle(ConnectionPtr connection, net::Frame frame) {
+  if (deaf) co_return true;
+  const auto api = static_cast<protocol::ApiKey>(frame.head.api_key);
+  if (api == protocol::ApiKey::hello) {
+    hello(*connection, frame);
+    co_return true;
+  }
+  if (silent) co_return true;
+  switch (api) {
+    case protocol::ApiKey::metadata:
+      metadata(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::produce:
+      co_return co_await produce(connection, std::move(frame));
+    case protocol::ApiKey::fetch:
+      tasks_.spawn("fake fetch", fetch(connection, std::move(frame)));
+      co_return true;
+    case protocol::ApiKey::list_offsets:
+      list_offsets(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::create_topics:
+      create_topics(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::delete_topics:
+      delete_topics(*connection, frame);
+      co_return true;
+    default: {
+      protocol::ResponseEnvelope envelope;
+      envelope.status =
+          Status::of(WireError::unsupported_api, "the fake broker has no such api", broker_id);
+      answer(*connection, frame.head, protocol::encode(envelope));
+      co_return true;
+    }
+  }
+}
+
+void FakeBroker::answer(Connection& connection, const protocol::FrameHead& request,
+                        const std::string& header, std::string payload) {
+  protocol::FrameHead head;
+  head.api_key = request.api_key;
+  head.api_version = request.api_version;
+  head.flags = protocol::kFrameResponse;
+  head.correlation_id = request.correlation_id;
+  net::OutgoingFrame frame;
+  frame.head_and_header =
+      protocol::encode_frame(head, header, static_cast<std::uint32_t>(payload.size()));
+  frame.head_and_header += payload;
+  connection.writer.push(std::move(frame));
+}
+
+void FakeBroker::hello(Connection& connection, const net::Frame& frame) {
+  const auto request = protocol::decode_hello_request(frame.header);
+  connection.instance = request->client_instance;
+  connection.number = request->connection_number;
+  protocol::HelloResponse response;
+  response.broker_version = "fake";
+  response.broker_id = broker_id;
+  response.cluster_id = cluster;
+  response.apis.assign(protocol::kSupportedApis.begin(), protocol::kSupportedApis.end());
+  response.frame_bytes_max = 23 << 20;
+  response.batch_bytes_max = 16 << 20;
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::metadata(Connection& connection, const net::Frame& frame) {
+  ++metadata_requests;
+  const auto request = protocol::decode_metadata_request(frame.header);
+  protocol::MetadataResponse response;
+  if (refuse_metadata) {
+    if (const auto status = refuse_metadata()) response.envelope.status = *status;
+  }
+  response.cluster_id = cluster;
+  response.controller = broker_id;
+  response.brokers.push_back(
+      protocol::BrokerAddress{broker_id, advertised_.host, advertised_.port});
+  for (const std::string& name : request->topics) {
+    protocol::TopicMetadata topic;
+    topic.name = name;
+    const auto found = topics_.find(name);
+    if (found == topics_.end()) {
+      topic.status = Status::of(WireError::unknown_topic,
+                                fmt::format("there is no topic '{}'", name), broker_id);
+    } else {
+      Topic& known = found->second;
+      if (!known.ready && topics_ready_after-- <= 0) known.ready = true;
+      topic.id = known.id;
+      topic.batch_bytes_max = known.batch_bytes_max;
+      for (std::size_t i = 0; i < known.partitions.size(); ++i) {
+        protocol::PartitionMetadata partition;
+        partition.partition = static_cast<std::int32_t>(i);
+        partition.leader = known.ready ? broker_id : -1;
+        topic.partitions.push_back(partition);
+      }
+    }
+    response.topics.push_back(std::move(topic));
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+asio::awaitable<bool> FakeBroker::produce(ConnectionPtr connection, net::Frame frame) {
+  ++produce_requests;
+  const auto request = protocol::decode_produce_request(frame.header);
+  protocol::ProduceResponse response;
+  base::MutableBytes payload = frame.payload;
+  bool lost = false;
+  for (const auto& entry : request->entries) {
+    response.results.push_back(append(*connection, entry, payload.first(entry.batch_bytes), lost));
+    payload = payload.subspan(entry.batch_bytes);
+  }
+  appended_.notify_all();
+  if (lost) co_return false;
+  if (produce_delay > base::Duration::zero()) co_await runtime_.sleep_for(produce_delay);
+  if ((frame.head.flags & protocol::kFrameNoAnswer) != 0) co_return true;
+  answer(*connection, frame.head, protocol::encode(response));
+  co_return true;
+}
+
+protocol::ProduceResult FakeBroker::append(Connection& connection,
+                                           const protocol::ProduceEntry& entry,
+                                           base::MutableBytes batch, bool& lost) {
+  ++produced_batches;
+  protocol::ProduceResult result;
+  result.partition = entry.partition;
+  const auto refused = [&](WireError error, std::string text) {
+    result.status = Status::of(error, std::move(text), broker_id);
+    return result;
+  };
+  Topic* topic = find(entry.partition.topic);
+  if (topic == nullptr) return refused(WireError::unknown_topic_id, "no such topic id");
+  Partition& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+  Produced produced{topic->name, entry.partition.partition, entry.sequence, batch.size(),
+                    produced_batches};
+  // PAR-5, as a broker keeps it.
+  if (log.instance == connection.instance && connection.number < log.connection)
+    return refused(WireError::stale_connection, "a newer connection has appended");
+  const bool same = log.instance == connection.instance && log.connection == connection.number;
+  if (entry.sequence != 0 && (!same || entry.sequence != log.next_sequence))
+    return refused(WireError::out_of_order, "an earlier batch was not appended");
+  if (refuse) {
+    if (auto status = refuse(produced)) {
+      result.status = std::move(*status);
+      return result;
+    }
+  }
+  const auto view = model::parse_produced(batch, topic->batch_bytes_max);
+  if (!view) {
+    const bool large = view.error() == model::ModelErrc::too_large;
+    return refused(large ? WireError::batch_too_large : WireError::corrupt_batch,
+                   view.error().message());
+  }
+  const std::uint32_t records = view->record_count();
+  model::stamp(batch, model::Offset(log.end), model::LeaderEpoch(1), runtime_.wall_clock_ms());
+  log.batches.emplace_back(base::as_text(batch));
+  result.base_offset = model::Offset(log.end);
+  result.append_time_ms = runtime_.wall_clock_ms();
+  log.end += records;
+  log.instance = connection.instance;
+  log.connection = connection.number;
+  log.next_sequence = entry.sequence + 1;
+  if (lose && lose(produced)) lost = true;
+  return result;
+}
+
+protocol::FetchResult FakeBroker::read(const protocol::FetchEntry& entry, std::string& payload) {
+  protocol::FetchResult result;
+  result.partition = entry.partition;
+  Topic* topic = find(entry.partition.topic);
+  if (topic == nullptr) {
+    result.status = Status::of(WireError::unknown_topic_id, "no such topic id", broker_id);
+    return result;
+  }
+  if (refuse_fetch) {
+    if (auto status = refuse_fetch(topic->name)) {
+      result.status = std::move(*status);
+      return result;
+    }
+  }
+  const Partition& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+  result.high_watermark = model::Offset(log.end);
+  result.log_start_offset = model::Offset(log.start);
+  if (entry.offset.value() < log.start || entry.offset.value() > log.end) {
+    result.status = Status::of(WireError::offset_out_of_range,
+                               fmt::format("the log has [{}, {})", log.start, log.end), broker_id);
+    return result;
+  }
+  std::size_t bytes = 0;
+  for (const std::string& batch : log.batches) {
+    const auto view = model::RecordBatchView::parse_header(base::as_bytes(batch));
+    if (view && view->end_offset() <= entry.offset) continue;
+    if (bytes > 0 && bytes + batch.size() > entry.bytes_max) break;
+    payload += batch;
+    bytes += batch.size();
+  }
+  result.payload_bytes = static_cast<std::uint32_t>(bytes);
+  return result;
+}
+
+asio::awaitable<void> FakeBroker::fetch(ConnectionPtr connection, net::Frame frame) {
+  ++fetch_requests;
+  const auto request = protocol::decode_fetch_request(frame.header);
+  const base::TimePoint until = runtime_.now() + std::chrono::milliseconds(request->wait_ms);
+  while (!stopped_) {
+    protocol::FetchResponse response;
+    std::string payload;
+    bool any_error = false;
+    for (const auto& entry : request->entries) {
+      response.results.push_back(read(entry, payload));
+      any_error = any_error || !response.results.back().status.ok();
+    }
+    if (!payload.empty() || any_error || runtime_.now() >= until) {
+      fetched_bytes += payload.size();
+      answer(*connection, frame.head, protocol::encode(response), std::move(payload));
+      break;
+    }
+    co_await appended_.wait_until(until);
+  }
+}
+
+void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
+  const auto request = protocol::decode_list_offsets_request(frame.header);
+  protocol::ListOffsetsResponse response;
+  for (const auto& entry : request->entries) {
+    protocol::ListOffsetsResult result;
+    result.partition = entry.partition;
+    if (Topic* topic = find(entry.partition.topic)) {
+      const auto& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+      const bool earliest = entry.point == protocol::OffsetPoint::earliest;
+      result.offset = model::Offset(earliest ? log.start : log.end);
+    } else {
+      result.status = Status::of(WireError::unknown_topic_id, "no such topic id", broker_id);
+    }
+    response.results.push_back(std::move(result));
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::create_topics(Connection& connection, const net::Frame& frame) {
+  const auto request = protocol::decode_create_topics_request(frame.header);
+  protocol::CreateTopicsResponse response;
+  for (const auto& wanted : request->topics) {
+    protocol::TopicResult result;
+    result.name = wanted.name;
+    result.partitions = std::max(1, wanted.partitions);
+    if (topics_.contains(wanted.name)) {
+      result.status = Status::of(WireError::topic_exists, "it exists", broker_id);
+    } else if (!request->validate_only) {
+      Topic& topic = add_topic(wanted.name, result.partitions);
+      topic.ready = false;
+      result.id = topic.id;
+    }
+    response.results.push_back(std::move(result));
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::delete_topics(Connection& connection, const net::Frame& frame) {
+  const auto request = protocol::decode_delete_topics_request(frame.header);
+  protocol::DeleteTopicsResponse response;
+  for (const std::string& name : request->names) {
+    protocol::TopicResult result;
+    result.name = name;
+    if (topics_.erase(name) == 0)
+      result.status = Status::of(WireError::unknown_topic, "there is none", broker_id);
+    response.results.push_back(std::move(result));
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+}  // namespace mq::testing

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/network.h"
+#include "base/wait_list.h"
+#include "model/ids.h"
+#include "model/record_batch.h"
+#include "net/frame_stream.h"
+#include "protocol/fetch.h"
+#include "protocol/hello.h"
+#include "protocol/list_offsets.h"
+#include "protocol/metadata.h"
+#include "protocol/produce.h"
+#include "protocol/topics.h"
+
+namespace mq::testing {
+
+/// A broker for tests of the client: keeps batches in memory, checks them, obeys the order rule of
+/// produce requests, and does what the script says. Runs on any runtime and network, simulated or
+/// real. Stop it before it goes.
+class FakeBroker {
+ public:
+  struct Partition {
+    std::vector<std::string> batches;  ///< stamped
+    std::int64_t end = 0;
+    std::int64_t start = 0;
+    std::uint64_t instance = 0;
+    std::uint64_t connection = 0;
+    std::uint64_t next_sequence = 0;
+  };
+  struct Topic {
+    std::string name;
+    base::Uuid id;
+    std::uint32_t batch_bytes_max = 1 << 20;
+    std::vector<Partition> partitions;
+    bool ready = true;  ///< has leaders
+  };
+  /// A batch that is about to be appended.
+  struct Produced {
+    std::string topic;
+    std::int32_t partition = 0;
+    std::uint64_t sequence = 0;
+    std::size_t bytes = 0;
+    int number = 0;  ///< counts all batches
+  };
+
+  FakeBroker(base::Runtime& runtime, base::Network& network, base::Endpoint at,
+             base::Endpoint advertised);
+  ~FakeBroker();
+
+  /// Where it listens, with the port it got.
+  [[nodiscard]] base::Endpoint address() const { return acceptor_->local(); }
+  Topic& add_topic(const std::string& name, int partitions,
+                   std::uint32_t batch_bytes_max = 1 << 20);
+  void remove_topic(const std::string& name) { topics_.erase(name); }
+  Topic& topic(const std::string& name) { return topics_.at(name); }
+  /// Puts a batch into the log as it is, beyond all checks.
+  void inject(const std::string& topic, int partition, std::string batch, int records);
+  /// The values of all records of a partition, in order.
+  [[nodiscard]] std::vector<std::string> values(const std::string& topic, int partition);
+
+  // The script.
+  std::function<std::optional<protocol::Status>(const Produced&)>
+      refuse;  ///< instead of the append
+  std::function<bool(const Produced&)>
+      lose;  ///< append, but break the connection before the answer
+  std::function<std::optional<protocol::Status>(const std::string& topic)> refuse_fetch;
+  std::function<std::optional<protocol::Status>()> refuse_metadata;
+  bool silent = false;             ///< reads requests and answers none of them but Hello
+  bool deaf = false;               ///< does not even answer Hello
+  bool close_at_once = false;      ///< accepts and closes
+  std::string greeting;            ///< sent instead of all that: another protocol
+  base::Duration produce_delay{};  ///< before a produce is answered
+  int topics_ready_after = 0;      ///< metadata requests until a created topic has leaders
+  std::int32_t broker_id = 1;
+  base::Uuid cluster = base::Uuid::from_random(1, 2);
+
+  // What it saw.
+  int accepted = 0;
+  int produce_requests = 0;
+  int produced_batches = 0;
+  int fetch_requests = 0;
+  int metadata_requests = 0;
+  std::uint64_t fetched_bytes = 0;
+
+  void break_connections();
+  asio::awaitable<void> stop();
+
+ private:
+  struct Connection;
+  using ConnectionPtr = std::shared_ptr<Connection>;
+
+  asio::awaitable<void> accept();
+  asio::awaitable<void> serve(ConnectionPtr connection);
+  asio::awaitable<void> write(ConnectionPtr connection);
+  asio::awaitable<bool> handle(ConnectionPtr connection, net::Frame frame);
+  void answer(Connection& connection, const protocol::FrameHead& request, const std::string& header,
+              std::string payload = {});
+  void hello(Connection& connection, const net::Frame& frame);
+  void metadata(Connection& connection, const net::Frame& frame);
+  asio::awaitable<bool> produce(ConnectionPtr connection, net::Frame frame);
+  protocol::ProduceResult append(Connection& connection, const protocol::ProduceEntry& entry,
+                                 base::MutableBytes batch, bool& lost);
+  asio::awaitable<void> fetch(ConnectionPtr connection, net::Frame frame);
+  protocol::FetchResult read(const protocol::FetchEntry& entry, std::string& payload);
+  void list_offsets(Connection& connection, const net::Frame& frame);
+  void create_topics(Connection& connection, const net::Frame& frame);
+  void delete_topics(Connection& connection, const net::Frame& frame);
+  Topic* find(const base::Uuid& id);
+
+  base::Runtime& runtime_;
+  base::Endpoint advertised_;
+  std::unique_ptr<base::Acceptor> acceptor_;
+  std::map<std::string, Topic> topics_;
+  std::vector<std::weak_ptr<Connection>> connections_;
+  base::WaitList appended_;
+  base::TaskGroup tasks_;
+  bool stopped_ = false;
+  std::uint64_t next_topic_ = 100;
+};
+
+}  // namespace mq::testing
