@@ -36,6 +36,34 @@ configure_and_build() {
   cmake --build "$folder" -j "$(build_jobs)" ${1:+--target "$@"}
 }
 
+# Says now and then how far the build in this log is, as long as process PID is there.
+report_progress() {
+  local log=$1 pid=$2 start=$SECONDS
+  while sleep 20 && kill -0 "$pid" 2>/dev/null; do
+    say "$(grep -oE '^\[[0-9]+/[0-9]+\]|waiting for another build.*' "$log" | tail -1) after $(seconds_since "$start") s"
+  done
+}
+
+# quiet_build PRESET [TARGET…]: the compiler's chatter goes to a file; what is seen is a line now and then, and the end if it fails.
+quiet_build() {
+  local preset=$1 start=$SECONDS log reporter status=0
+  log=$(build_root)/$preset.build.log
+  mkdir -p "$(build_root)" || fail 1 "cannot create $(build_root)"
+  say "building $preset; the compiler's words go to $log"
+  : >"$log"
+  report_progress "$log" $$ </dev/null &
+  reporter=$!
+  (dev_build "$@") >>"$log" 2>&1 </dev/null || status=$?
+  kill "$reporter" 2>/dev/null || true
+  wait "$reporter" 2>/dev/null || true
+  if [ "$status" -ne 0 ]; then
+    { grep -nE '^FAILED|error:|undefined' "$log" || true; } | head -20 >&2
+    tail -25 "$log" >&2
+    fail "$status" "the build of preset $preset failed; all of it is in $log"
+  fi
+  say "built $preset in $(seconds_since "$start") s"
+}
+
 dev_build() {
   local preset=${1:-dev} start=$SECONDS
   [ $# -eq 0 ] || shift

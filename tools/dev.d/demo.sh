@@ -141,7 +141,7 @@ dev_demo() {
   file=$(readlink -f -- "$file")
   if [ -z "$built" ]; then
     dev_setup product
-    dev_build "$preset" mqbroker mqctl
+    quiet_build "$preset" mqbroker mqctl
   fi
   demo_bin=$(build_root)/$preset/bin
   if [ ! -x "$demo_bin/mqbroker" ] || [ ! -x "$demo_bin/mqctl" ]; then fail 1 "demo: no mqbroker and mqctl in $demo_bin"; fi

@@ -19,9 +19,9 @@ test_cleanup() {
 
 lane_quick() {
   local failed=()
-  dev_build dev
+  quiet_build dev
   run_ctest dev -LE long || failed+=("dev tests")
-  dev_build asan
+  quiet_build asan
   MQ_SIM_SECONDS=15 run_ctest asan -L 'unit|fuzz|sim' -LE long || failed+=("asan tests")
   say "the demo, from the tree built for the tests"
   "$here/dev" demo --built dev || failed+=(demo)
@@ -29,29 +29,29 @@ lane_quick() {
 }
 
 lane_tsan() {
-  dev_build tsan
+  quiet_build tsan
   # The shadow memory of this ThreadSanitizer does not fit beside a fully randomised address space.
   if setarch "$(uname -m)" -R true 2>/dev/null; then test_wrapper=(setarch "$(uname -m)" -R); fi
   MQ_SIM_SECONDS=30 run_ctest tsan -L 'unit|integration|sim' -LE long || fail 1 "lane tsan failed"
 }
 
 lane_tidy() {
-  dev_build asan
+  quiet_build asan
   (cd "$root" && run-clang-tidy-14 -quiet -j "$(build_jobs)" -p "$(build_root)/asan" "^$root/(src|tools)/.*\.cc$") </dev/null || fail 1 "lane tidy failed"
 }
 
 lane_sim() {
-  dev_build dev
+  quiet_build dev
   MQ_SIM_SEEDS=${1:-5000} run_ctest dev -L sim -V || fail 1 "lane sim failed"
 }
 
 lane_faults() {
-  dev_build dev
+  quiet_build dev
   MQ_FAULT_ROUNDS=${1:-500} run_ctest dev -L 'faults|long' || fail 1 "lane faults failed"
 }
 
 lane_fuzz() {
-  dev_build asan
+  quiet_build asan
   MQ_FUZZ_SECONDS=${1:-120} run_ctest asan -L fuzz || fail 1 "lane fuzz failed"
 }
 
