@@ -33,7 +33,7 @@ class World {
  private:
   void draw_topics();
   void make_clients();
-  bool start_broker();
+  bool start_broker(bool may_die);
   void end_broker(BrokerEnd how);
   asio::awaitable<void> create_topics();
   asio::awaitable<void> create_topic(const Topic& topic);
@@ -132,10 +132,10 @@ void World::check_recovered(BrokerEnd how) {
   sync_failed_ = false;
 }
 
-bool World::start_broker() {
+bool World::start_broker(bool may_die) {
   life_ = std::make_unique<BrokerLife>(machine_);
   ++lives_;
-  if (machine_.random.chance(0.25))
+  if (may_die && machine_.random.chance(0.25))
     life_->die_after(machine_.random.between(1, machine_.random.chance(0.3) ? 30 : 1500));
   life_->start();
   wait_for([this] { return life_->serving() || life_->dead(); }, 10min,
@@ -278,7 +278,7 @@ void World::run() {
   BrokerEnd last = BrokerEnd::clean_stop;
   for (std::uint64_t i = 0; !machine_.failed(); ++i) {
     const bool final = i >= lives;
-    const bool up = start_broker();
+    const bool up = start_broker(!final);
     if (up && topics_made_) machine_.checked([&] { check_recovered(last); });
     if (up && !topics_made_) machine_.spawn("create topics", create_topics());
     if (up && final) {

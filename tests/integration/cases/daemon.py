@@ -38,7 +38,7 @@ class Broker:
         self.address = f"{self.host}:{self.port}"
         self.config = self.folder / f"broker-{broker_id}-{self.port}.toml"
         self.config.write_text(
-            f'[broker]\nid = {broker_id}\n\n[[storage.disk]]\npath = "{self.data}"\n\n'
+            f'[broker]\nid = {broker_id}\nmetadata = "local"\n\n[[storage.disk]]\npath = "{self.data}"\n\n'
             f'[listener.clients]\nbind = "{self.address}"\nadvertised = "{advertised or self.address}"\n{extra}'
         )
         self.log_file = self.folder / f"broker-{broker_id}-{self.port}.log"
@@ -55,17 +55,17 @@ class Broker:
         return self.process
 
     def start(self, *flags):
+        """Returns once it says that it is ready; its port answers a little earlier."""
+        before = self.log().count(" ready in ")
         self.launch(*flags)
         deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
+        while self.log().count(" ready in ") == before:
             if self.process.poll() is not None:
                 raise AssertionError(f"mqbroker ended with {self.process.returncode}:\n{self.log()}")
-            try:
-                with socket.create_connection((self.host.strip("[]"), self.port), timeout=1):
-                    return self
-            except OSError:
-                time.sleep(0.01)
-        raise AssertionError(f"mqbroker does not listen:\n{self.log()}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"mqbroker is not ready:\n{self.log()}")
+            time.sleep(0.005)
+        return self
 
     def run_to_end(self, *flags, seconds=15):
         """For a start that must be refused: exit code and everything it wrote."""

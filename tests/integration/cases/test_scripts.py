@@ -105,6 +105,7 @@ class Scripts(Case):
 
 CONFIG = """[broker]
 id = 1
+metadata = "local"
 
 [[storage.disk]]
 path = "{data}"
@@ -142,10 +143,10 @@ class ConfigMistakes(unittest.TestCase):
             (good.replace("id = 1", "id = \"one\""), "broker.id", 2),
             (good.replace("id = 1", "id = -1"), "broker.id", 2),
             (good.replace("id = 1", "id = 99999999999999999999"), "", 2),
-            (good + "\n[topic.defaults]\n\"retention.age\" = 10\n", "retention.age", 11),
-            (good + "\n[topic.defaults]\n\"segment.bytes\" = \"10 apples\"\n", "segment.bytes", 11),
-            (good + "\n[limits]\nmemory = \"-5MiB\"\n", "limits.memory", 11),
-            (good.replace("127.0.0.1:0", "127.0.0.1:99999"), "listener.clients.bind", 8),
+            (good + "\n[topic.defaults]\n\"retention.age\" = 10\n", "retention.age", 12),
+            (good + "\n[topic.defaults]\n\"segment.bytes\" = \"10 apples\"\n", "segment.bytes", 12),
+            (good + "\n[limits]\nmemory = \"-5MiB\"\n", "limits.memory", 12),
+            (good.replace("127.0.0.1:0", "127.0.0.1:99999"), "listener.clients.bind", 9),
         ]
         for text, key, line in cases:
             code, out, err = self.check(text)
@@ -173,7 +174,7 @@ class ConfigMistakes(unittest.TestCase):
         code, out, err = self.check(self.good(), "--set", "broker.id=7")
         self.assertEqual(code, 0, err)
         self.assertRegex(out, r"broker\.id += 7 .*--set")
-        self.assertRegex(out, r"listener\.clients\.bind += .*broker\.toml:8")
+        self.assertRegex(out, r"listener\.clients\.bind += .*broker\.toml:9")
         self.assertIn("built-in", out)
         code, out, err = self.check(self.good(), environment={"MQ_BROKER__ID": "9"})
         self.assertRegex(out, r"broker\.id += 9 .*MQ_BROKER__ID")
