@@ -31,9 +31,8 @@ Connection::~Connection() { worker_.connection_gone(); }
 asio::awaitable<void> Connection::serve() {
   const auto self = shared_from_this();
   worker_.tasks().spawn("connection writer", write(self));
-  if (co_await read_preface()) {  // braces: g++ 12 miscompiles a bare co_await behind an awaited condition
-    co_await read_requests();
-  }
+  const bool greeted = co_await read_preface();
+  if (greeted) co_await read_requests();
   memory_.give_back();
   if (lingering_) co_await linger();
   close();
