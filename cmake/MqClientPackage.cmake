@@ -5,8 +5,11 @@ include(CMakePackageConfigHelpers)
 add_library(mqclient SHARED ${PROJECT_SOURCE_DIR}/cmake/empty.cc)
 target_link_libraries(mqclient PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,mq_client>")
 target_link_options(mqclient PRIVATE
-  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/mqclient.map
-  $<$<NOT:$<BOOL:${MQ_SANITIZE}>>:-Wl,--no-undefined>)
+  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/mqclient.map)
+if(NOT MQ_SANITIZE)
+  # A sanitizer's runtime comes with the program, not with the library.
+  target_link_options(mqclient PRIVATE -Wl,--no-undefined)
+endif()
 set_target_properties(mqclient PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME client
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/mqclient.map)
