@@ -56,7 +56,7 @@ class LocalDisk final : public Disk {
 
   // Recovery (local_disk_recovery.cc).
   Result<Found> look();
-  Result<void> begin_run(const Found& found);
+  Result<void> begin_run();
   Result<void> put_away_unknown(Found& found, const std::set<model::PartitionId>& known,
                                 const std::set<base::Uuid>& deleting, RecoverySummary& summary);
   [[nodiscard]] bool lossy_suspect(const Found& found) const;

@@ -49,7 +49,7 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
       return;
     }
     run.found = *std::move(found);
-    begun = begin_run(run.found);
+    begun = begin_run();
     if (begun) begun = put_away_unknown(run.found, known_ids, deleting_ids, run.summary);
   };
   co_await state_->executor.run(begin);
@@ -61,9 +61,11 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
   for (std::size_t i = 0; i < kParallel; ++i) group.spawn("storage recovery", recover_some(run));
   co_await group.wait();
   if (run.error) co_return run.error;
-  const auto written = co_await checkpoint_.write();
-  if (!written && written.error() != make_error_code(StorageErrc::storage_full))
-    co_return written.error();
+  if (run.found.checkpoint_lost || checkpoint_body() != encode_checkpoint(run.found.checkpoint)) {
+    const auto written = co_await checkpoint_.write();
+    if (!written && written.error() != make_error_code(StorageErrc::storage_full))
+      co_return written.error();
+  }
   co_await check_space();
   co_return run.summary;
 }
@@ -108,7 +110,7 @@ Result<LocalDisk::Found> LocalDisk::look() {
 
 /// REC-4: the clean marker goes, durably, before anything is written; the run marker says who works
 /// here now.
-Result<void> LocalDisk::begin_run(const Found&) {
+Result<void> LocalDisk::begin_run() {
   auto& files = state_->files;
   const auto removed = files.remove_file(path_of(kCleanMarkerFile));
   if (!removed && !is_missing(removed.error())) return removed.error();
@@ -116,7 +118,8 @@ Result<void> LocalDisk::begin_run(const Found&) {
   const auto saved =
       save_sealed(files, path_of(kRunMarkerFile), kRunMarkerMagic, encode_run_marker(marker));
   if (!saved && saved.error() != make_error_code(base::BaseErrc::no_space)) return saved.error();
-  if (!saved) base::log_warning("storage", "disk {} is full: no run marker", state_->path);
+  if (saved) return {};  // which has synced the directory, and so the removal
+  base::log_warning("storage", "disk {} is full: no run marker", state_->path);
   return files.sync_directory(state_->path);
 }
 

@@ -37,7 +37,7 @@ struct DataDirectoryListing {
   std::optional<DiskIdentity> identity;
   /// "pid 4711": who named itself in the lock file last. It may have ended since.
   std::optional<std::string> locked_by;
-  bool clean = false;                    ///< has a clean marker
+  bool clean = false;  ///< has a clean marker
   std::vector<PartitionDirectory> partitions;
   std::vector<std::string> strangers;
 };

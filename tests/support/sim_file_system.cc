@@ -57,7 +57,9 @@ void remember(Inode& file, std::uint64_t from, std::uint64_t to) {
     if (file.lost.contains(sector)) continue;
     Sector old{};
     const std::uint64_t start = sector * kSector;
-    if (start < file.content.size()) {
+    if (const auto forsaken = file.forsaken.find(sector); forsaken != file.forsaken.end()) {
+      old = forsaken->second;
+    } else if (start < file.content.size()) {
       const auto n = std::min<std::uint64_t>(kSector, file.content.size() - start);
       std::copy_n(file.content.begin() + static_cast<std::ptrdiff_t>(start), n, old.begin());
     }
@@ -350,6 +352,8 @@ class SimFile final : public base::File {
       forsake(*inode_);
       return fault->error;
     }
+    // What was written again since a failed sync is on the disk now.
+    for (const auto& [sector, old] : inode_->lost) inode_->forsaken.erase(sector);
     settle(*inode_);
     return {};
   }

@@ -25,7 +25,11 @@ std::optional<std::string> RandomHistory::run(int operations) {
 }
 
 void RandomHistory::broken(std::string what) {
-  if (!broken_) broken_ = std::move(what);
+  if (broken_) return;
+  broken_ = std::move(what);
+  // What the log itself said lately helps to understand a failing seed.
+  const std::size_t first = world_.lines.size() > 12 ? world_.lines.size() - 12 : 0;
+  for (std::size_t i = first; i < world_.lines.size(); ++i) *broken_ += "\n  " + world_.lines[i];
 }
 
 void RandomHistory::step() {
