@@ -217,7 +217,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     silent_since_ = TimePoint::max();
     while (!pipe.flying.empty() && pipe.flying.front().arrives <= now) {
       std::string bytes = std::move(pipe.flying.front().bytes);
-      pipe.flying.pop_front();  // first: delivering may break the connection, which empties the pipe
+      pipe.flying
+          .pop_front();  // first: delivering may break the connection, which empties the pipe
       deliver(side, std::move(bytes));
     }
     move_next(side);

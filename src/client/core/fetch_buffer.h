@@ -32,8 +32,8 @@ struct ReadPartition {
 
   // Guarded by the buffer's mutex.
   std::int64_t position = 0;  ///< next offset for the application
-  /// Raised by every seek; what was fetched for an older one is dropped. Begins above the fetcher's,
-  /// which so takes over the first position.
+  /// Raised by every seek; what was fetched for an older one is dropped. Begins above the
+  /// fetcher's, which so takes over the first position.
   std::uint64_t generation = 1;
   bool paused = false;
   bool resting = false;  ///< an error was found; until seek

@@ -194,8 +194,8 @@ bool ProduceSender::ready(ProduceLink& link, ProducerPartition& partition) {
     partition.sequence = 0;
     collect(partition);
   }
-  // CLI-2: were the first one refused again, the second would have a number that the leader may be waiting for since before
-  // the restart, and would overtake it.
+  // CLI-2: were the first one refused again, the second would have a number that the leader may be
+  // waiting for since before the restart, and would overtake it.
   if (partition.alone && partition.in_flight > 0) return false;
   if (partition.retry_at > now) {
     wake_at(partition.retry_at);
