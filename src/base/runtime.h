@@ -30,6 +30,8 @@ class Runtime {
   [[nodiscard]] virtual TimePoint now() = 0;
   /// Milliseconds since 1970, for append times and display. May jump.
   [[nodiscard]] virtual std::int64_t wall_clock_ms() = 0;
+  /// The same, up to a few milliseconds late, and cheap enough to be read for every record.
+  [[nodiscard]] virtual std::int64_t coarse_wall_clock_ms() { return wall_clock_ms(); }
   /// Not predictable from outside.
   [[nodiscard]] virtual std::uint64_t random() = 0;
 

@@ -5,11 +5,13 @@
 namespace mq::client {
 
 void CallbackThread::post(std::function<void()> work) {
-  const std::lock_guard lock(state_->mutex);
+  std::unique_lock lock(state_->mutex);
   if (state_->stopping) return;
   state_->queue.push_back(std::move(work));
   if (thread_.joinable()) {
-    if (state_->queue.size() == 1) state_->work.notify_one();
+    const bool asleep = state_->queue.size() == 1 && !state_->running;
+    lock.unlock();  // the woken thread wants it
+    if (asleep) state_->work.notify_one();
     return;
   }
   sigset_t all;

@@ -47,9 +47,11 @@ struct Consumer::Impl {
 };
 
 void Consumer::Impl::announce() {
-  const std::lock_guard lock(mutex);
-  ++announced;
-  changed.notify_one();
+  {
+    const std::lock_guard lock(mutex);
+    ++announced;
+  }
+  changed.notify_one();  // outside the mutex, which the woken thread wants
 }
 
 Result<Batch> Consumer::Impl::poll(Duration timeout) {

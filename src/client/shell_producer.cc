@@ -50,7 +50,7 @@ struct Producer::Impl {
 
   // Any thread.
   Result<void> append(TopicHandle::Impl& topic, AppendRequest& request, bool may_block);
-  Result<void> append_when_there_is_room(TopicHandle::Impl& topic, const AppendRequest& request);
+  Result<void> append_when_there_is_room(TopicHandle::Impl& topic, AppendRequest& request);
   Result<client::ProducerTopicPtr> find_topic(const std::string& name);
   client::ProducerTopicPtr known_topic(const std::string& name);
   Result<void> send_record(const Record& record, std::function<void(Result<Delivery>)> call,
@@ -92,11 +92,15 @@ void Producer::Impl::take_outcomes(std::vector<client::ProduceBatchPtr> batches)
       }
     });
   }
-  const std::lock_guard lock(mutex);
+  bool waiting = false;
+  {
+    const std::lock_guard lock(mutex);  // whoever waits has begun to, or sees the outcomes
+    waiting = waiters > 0;
+  }
   progress.notify_all();
-  const std::size_t limit = core.config().buffer_bytes;
   // Not for every batch: whoever waits goes on once there is room for more than one.
-  if (waiters > 0 && core.accumulator().buffered_bytes() <= limit - limit / 8) room.notify_all();
+  const std::size_t limit = core.config().buffer_bytes;
+  if (waiting && core.accumulator().buffered_bytes() <= limit - limit / 8) room.notify_all();
 }
 
 void Producer::Impl::log_exception(const std::string& what) {
@@ -107,12 +111,12 @@ void Producer::Impl::log_exception(const std::string& what) {
 
 Result<void> Producer::Impl::append(TopicHandle::Impl& topic, AppendRequest& request,
                                     bool may_block) {
-  Error refusal;
+  std::optional<Error> refusal;
   switch (core.append(topic, request, refusal)) {
     case Appended::accepted:
       return {};
     case Appended::refused:
-      return refusal;
+      return std::move(*refusal);
     case Appended::full:
       break;
   }
@@ -121,9 +125,9 @@ Result<void> Producer::Impl::append(TopicHandle::Impl& topic, AppendRequest& req
 }
 
 Result<void> Producer::Impl::append_when_there_is_room(TopicHandle::Impl& topic,
-                                                       const AppendRequest& request) {
+                                                       AppendRequest& request) {
   const auto deadline = Clock::now() + core.config().delivery_timeout;
-  Error refusal;
+  std::optional<Error> refusal;
   std::unique_lock lock(mutex);
   ++waiters;
   Appended outcome = Appended::full;
@@ -135,7 +139,7 @@ Result<void> Producer::Impl::append_when_there_is_room(TopicHandle::Impl& topic,
   }
   --waiters;
   if (outcome == Appended::accepted) return {};
-  if (outcome == Appended::refused) return refusal;
+  if (outcome == Appended::refused) return std::move(*refusal);
   return queue_full_error(core.config());
 }
 
@@ -184,7 +188,10 @@ Result<void> Producer::Impl::send_record(const Record& record,
   }
   request.record.headers = headers;
   request.partition = record.partition();
-  if (record.timestamp()) request.timestamp_ms = record.timestamp()->time_since_epoch().count();
+  if (record.timestamp()) {
+    request.timestamp_given = true;
+    request.record.timestamp_ms = record.timestamp()->time_since_epoch().count();
+  }
   request.callback = &call;
   request.immediate = immediate;
 
@@ -292,7 +299,10 @@ class HandleRequest {
     request_.record.key = key;
     request_.record.value = value;
     request_.partition = options.partition;
-    if (options.timestamp) request_.timestamp_ms = options.timestamp->time_since_epoch().count();
+    if (options.timestamp) {
+      request_.timestamp_given = true;
+      request_.record.timestamp_ms = options.timestamp->time_since_epoch().count();
+    }
     request_.cookie = cookie;
     if (options.headers.empty()) return;
     headers_.reserve(options.headers.size());

@@ -1,6 +1,7 @@
 #include "base/real/real_runtime.h"
 
 #include <sys/random.h>
+#include <time.h>
 
 #include "base/check.h"
 
@@ -26,6 +27,12 @@ std::int64_t RealRuntime::wall_clock_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+std::int64_t RealRuntime::coarse_wall_clock_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 std::uint64_t RealRuntime::random() { return random_(); }

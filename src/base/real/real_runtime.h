@@ -21,6 +21,7 @@ class RealRuntime final : public Runtime {
   const asio::any_io_executor& executor() override { return executor_; }
   TimePoint now() override;
   std::int64_t wall_clock_ms() override;
+  std::int64_t coarse_wall_clock_ms() override;
   std::uint64_t random() override;
   TimerId start_timer(TimePoint due, std::function<void()> fire) override;
   bool cancel_timer(TimerId timer) override;

@@ -25,10 +25,16 @@ model::Codec to_codec(Compression compression) {
   return model::Codec::none;
 }
 
-/// Of one record, before it is written.
+/// Of one record, before it is written: at most what it will take.
 std::size_t estimate(const AppendRequest& request) {
-  return model::RecordBatchBuilder::record_bytes_max(request.record) +
-         (request.callback == nullptr ? sizeof(std::uint64_t) : kCallbackBytes);
+  constexpr std::size_t kAround = 48;  // lengths, offset, time
+  std::size_t bytes =
+      kAround + (request.callback == nullptr ? sizeof(std::uint64_t) : kCallbackBytes);
+  if (request.record.key) bytes += request.record.key->size();
+  if (request.record.value) bytes += request.record.value->size();
+  if (!request.record.headers.empty()) [[unlikely]]
+    bytes += model::RecordBatchBuilder::record_bytes_max(request.record);
+  return bytes;
 }
 
 Error too_large(const ProducerTopic& topic, std::size_t bytes) {
@@ -46,7 +52,9 @@ Accumulator::Accumulator(base::Runtime& runtime, const ProducerConfig& config)
       codec_(to_codec(config.compression)),
       pool_(base::BufferPool::shared()) {}
 
-Appended Accumulator::append(ProducerTopic& topic, const AppendRequest& request, Error& refusal) {
+Appended Accumulator::append(ProducerTopic& topic, AppendRequest& request,
+                             std::optional<Error>& refusal) {
+  if (!request.timestamp_given) request.record.timestamp_ms = runtime_.coarse_wall_clock_ms();
   bool wake = false;
   Appended outcome;
   {
@@ -58,25 +66,14 @@ Appended Accumulator::append(ProducerTopic& topic, const AppendRequest& request,
 }
 
 Appended Accumulator::append_locked(ProducerTopic& topic, const AppendRequest& request,
-                                    Error& refusal, bool& wake) {
-  if (closed_ || topic.gone || topic.owner != this) [[unlikely]] {
-    if (topic.owner != this) {
-      refusal = make_error(Errc::invalid_argument, "the topic handle belongs to another producer");
-    } else if (closed_) {
-      refusal = make_error(Errc::closed, "the producer is closed");
-    } else {
-      refusal =
-          make_error(Errc::unknown_topic_id, fmt::format("topic '{}' was deleted", topic.name));
-    }
-    return Appended::refused;
-  }
+                                    std::optional<Error>& refusal, bool& wake) {
+  if (closed_ || topic.gone || topic.owner != this) [[unlikely]]
+    return refuse(topic, refusal);
   // CLI-4
   if (buffered_bytes_ > 0 && buffered_bytes_ + estimate(request) > config_.buffer_bytes)
       [[unlikely]]
     return Appended::full;
 
-  model::RecordInput record = request.record;
-  record.timestamp_ms = request.timestamp_ms ? *request.timestamp_ms : runtime_.wall_clock_ms();
   while (true) {
     ProducerPartition* partition = choose(topic, request);
     if (partition == nullptr) [[unlikely]] {
@@ -89,7 +86,7 @@ Appended Accumulator::append_locked(ProducerTopic& topic, const AppendRequest& r
     if (opened) open_batch(*partition);
     ProduceBatch& batch = *partition->open;
     const std::size_t before = batch.builder->batch_bytes();
-    if (batch.builder->append(record)) [[likely]] {
+    if (batch.builder->append(request.record)) [[likely]] {
       accept(batch, request, batch.builder->batch_bytes() - before);
       if (opened) announce(*partition, wake);
       return Appended::accepted;
@@ -97,25 +94,36 @@ Appended Accumulator::append_locked(ProducerTopic& topic, const AppendRequest& r
     if (opened) {  // alone, and still too large for an ordinary batch
       unresolved_[batch.flush_epoch]--;
       partition->open.reset();
-      return append_large(*partition, request, record, refusal, wake);
+      return append_large(*partition, request, refusal, wake);
     }
     seal(*partition);
     announce(*partition, wake);
   }
 }
 
+Appended Accumulator::refuse(const ProducerTopic& topic, std::optional<Error>& refusal) const {
+  if (topic.owner != this) {
+    refusal = make_error(Errc::invalid_argument, "the topic handle belongs to another producer");
+  } else if (closed_) {
+    refusal = make_error(Errc::closed, "the producer is closed");
+  } else {
+    refusal = make_error(Errc::unknown_topic_id, fmt::format("topic '{}' was deleted", topic.name));
+  }
+  return Appended::refused;
+}
+
 /// A record above batch_bytes goes alone, as long as what is sent is within the topic's limit.
 Appended Accumulator::append_large(ProducerPartition& partition, const AppendRequest& request,
-                                   const model::RecordInput& record, Error& refusal, bool& wake) {
+                                   std::optional<Error>& refusal, bool& wake) {
   const ProducerTopic& topic = *partition.topic;
-  const std::size_t bytes =
-      model::RecordBatchBuilder::record_bytes_max(record) + model::batch_format::kHeaderBytes;
+  const std::size_t bytes = model::RecordBatchBuilder::record_bytes_max(request.record) +
+                            model::batch_format::kHeaderBytes;
   const std::uint32_t limit =
       codec_ == model::Codec::none ? topic.batch_bytes_max : model::batch_format::kBatchBytesMax;
   ProduceBatchPtr batch = new_batch(partition);
   batch->builder.emplace(pool_, limit,
                          static_cast<std::uint32_t>(std::min<std::size_t>(bytes, limit)));
-  const bool fits = batch->builder->append(record);
+  const bool fits = batch->builder->append(request.record);
   if (fits) batch->finish(codec_);
   if (!fits || batch->bytes.bytes.size() > topic.batch_bytes_max) {
     refusal = too_large(topic, fits ? batch->bytes.bytes.size() : bytes);

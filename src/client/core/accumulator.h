@@ -20,7 +20,7 @@ namespace mq::client {
 struct AppendRequest {
   model::RecordInput record;
   std::optional<std::int32_t> partition;
-  std::optional<std::int64_t> timestamp_ms;  ///< default: now
+  bool timestamp_given = false;  ///< else it is now
   std::uint64_t cookie = 0;
   std::function<void(Result<Delivery>)>* callback = nullptr;
   bool immediate = false;  ///< see RecordCallback
@@ -45,7 +45,9 @@ class Accumulator {
   /// Called from append(), outside the mutex, when the sender has news to look at.
   void on_news(std::function<void()> call) { wake_sender_ = std::move(call); }
 
-  [[nodiscard]] Appended append(ProducerTopic& topic, const AppendRequest& request, Error& refusal);
+  /// Sets the record's timestamp when it has none. `refusal` is written only when refused.
+  [[nodiscard]] Appended append(ProducerTopic& topic, AppendRequest& request,
+                                std::optional<Error>& refusal);
 
   /// Finds or makes the topic.
   ProducerTopicPtr topic(const TopicInfo& info);
@@ -80,10 +82,11 @@ class Accumulator {
   void resolve(const std::vector<ProduceBatchPtr>& batches);
 
  private:
-  Appended append_locked(ProducerTopic& topic, const AppendRequest& request, Error& refusal,
-                         bool& wake);
+  Appended append_locked(ProducerTopic& topic, const AppendRequest& request,
+                         std::optional<Error>& refusal, bool& wake);
+  Appended refuse(const ProducerTopic& topic, std::optional<Error>& refusal) const;
   Appended append_large(ProducerPartition& partition, const AppendRequest& request,
-                        const model::RecordInput& record, Error& refusal, bool& wake);
+                        std::optional<Error>& refusal, bool& wake);
   [[nodiscard]] ProducerPartition* choose(ProducerTopic& topic, const AppendRequest& request) const;
   void accept(ProduceBatch& batch, const AppendRequest& request, std::size_t bytes);
   ProduceBatchPtr new_batch(ProducerPartition& partition);

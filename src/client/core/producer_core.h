@@ -25,9 +25,15 @@ class ProducerCore {
 
   asio::awaitable<Result<void>> start() { return core_.start(); }
   asio::awaitable<Result<ProducerTopicPtr>> topic(std::string name);
-  [[nodiscard]] Appended append(ProducerTopic& topic, const AppendRequest& request,
-                                Error& refusal) {
+  [[nodiscard]] Appended append(ProducerTopic& topic, AppendRequest& request,
+                                std::optional<Error>& refusal) {
     return accumulator_.append(topic, request, refusal);
+  }
+  [[nodiscard]] Appended append(ProducerTopic& topic, AppendRequest& request, Error& refusal) {
+    std::optional<Error> why;
+    const Appended appended = accumulator_.append(topic, request, why);
+    if (why) refusal = std::move(*why);
+    return appended;
   }
   std::uint64_t begin_flush() { return accumulator_.begin_flush(); }
   [[nodiscard]] bool flushed(std::uint64_t flush) const { return accumulator_.flushed(flush); }

@@ -98,6 +98,16 @@ TEST_F(ConsumerTest, StartsAtEndOrAnOffsetInsideABatch) {
   EXPECT_EQ(read(1), expected(30, 31));
 }
 
+TEST_F(ConsumerTest, FirstFetchAsksForThePositionNotForTheStart) {
+  broker->add_topic("orders", 1);
+  fill("orders", 0, 1000, 10);
+  broker->topic("orders").partitions[0].start = 5000;
+  start(consumer_config());
+  ASSERT_TRUE(assign({{{"orders", 0}, Start::at(9990)}}));
+  EXPECT_EQ(read(10), expected(9990, 10'000));
+  EXPECT_LE(broker->fetched_bytes, 400u);
+}
+
 TEST_F(ConsumerTest, SeekDropsWhatWasFetchedBefore) {
   broker->add_topic("orders", 1);
   fill("orders", 0, 10, 10);

@@ -102,7 +102,7 @@ class ProducerWorld : public ClientWorld {
   std::unique_ptr<client::ProducerCore> core;
   std::map<std::string, std::vector<Result<Delivery>>> results;
   std::map<int, std::vector<std::string>> order;  ///< in which results came, per partition
-  Error refusal;
+  std::optional<Error> refusal;
 };
 
 }  // namespace mq::testing

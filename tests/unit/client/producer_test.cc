@@ -154,9 +154,9 @@ TEST_F(ProducerTest, OversizedRecordFailsAloneAndNamesBothSizes) {
   const auto orders = topic("orders");
   for (const auto& value : numbered(50, "a")) ASSERT_EQ(send(*orders, value), Appended::accepted);
   EXPECT_EQ(send(*orders, std::string(150 << 10, 'x')), Appended::refused);
-  EXPECT_EQ(refusal.code, Errc::record_too_large);
-  EXPECT_NE(refusal.message.find("102400"), std::string::npos) << refusal.message;
-  EXPECT_NE(refusal.message.find("1537"), std::string::npos) << refusal.message;
+  EXPECT_EQ(refusal->code, Errc::record_too_large);
+  EXPECT_NE(refusal->message.find("102400"), std::string::npos) << refusal->message;
+  EXPECT_NE(refusal->message.find("1537"), std::string::npos) << refusal->message;
   for (const auto& value : numbered(50, "b")) ASSERT_EQ(send(*orders, value), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
   auto expected = numbered(50, "a");
@@ -286,7 +286,7 @@ TEST_F(ProducerTest, DeletedTopicFailsItsRecordsAndTheHandle) {
   EXPECT_EQ(results["into the void"].front().error().code, Errc::unknown_topic_id);
   ASSERT_TRUE(
       simulator.run_until([&] { return send(*orders, "again") == Appended::refused; }, seconds(5)));
-  EXPECT_EQ(refusal.code, Errc::unknown_topic_id);
+  EXPECT_EQ(refusal->code, Errc::unknown_topic_id);
   const auto anew = topic("orders");
   ASSERT_EQ(send(*anew, "new"), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
@@ -301,7 +301,7 @@ TEST_F(ProducerTest, UnknownTopicAndPartitionAreRefusedByName) {
   EXPECT_EQ(missing.error().code, Errc::unknown_topic);
   const auto orders = topic("orders");
   EXPECT_EQ(send(*orders, "x", 2), Appended::refused);
-  EXPECT_EQ(refusal.code, Errc::unknown_partition);
+  EXPECT_EQ(refusal->code, Errc::unknown_partition);
 }
 
 TEST_F(ProducerTest, SendAfterAnIdleSpellReconnectsAtOnce) {
