@@ -118,6 +118,7 @@ Result<void> Flusher::sync(const Job& job) {
 }
 
 Result<void> Flusher::sync_file(base::File& file, const std::string& directory) {
+  syncs_.add();
   auto synced = file.sync_data();
   if (!synced && MQ_MUTANT("retry_fsync_after_eio")) synced = file.sync_data();
   if (!synced) disk_->fail("fdatasync", directory, synced.error());

@@ -49,7 +49,8 @@ class LogSync {
 /// every log that asked meanwhile. Only here do recovery points move (REC-2). Thread-safe.
 class Flusher : public std::enable_shared_from_this<Flusher> {
  public:
-  explicit Flusher(std::shared_ptr<DiskState> disk) : disk_(std::move(disk)) {}
+  explicit Flusher(std::shared_ptr<DiskState> disk)
+      : disk_(std::move(disk)), syncs_(disk_->counters.get("storage_syncs_total")) {}
 
   /// Everything up to `end` is written; make it durable soon.
   void request(const std::shared_ptr<LogSync>& log, const SyncPoint& end);
@@ -87,6 +88,7 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   void finish(Job& job);
 
   const std::shared_ptr<DiskState> disk_;
+  base::Counter& syncs_;      // one per file and round
   mutable std::mutex mutex_;  // guards everything below and the contents of every LogSync
   std::vector<std::shared_ptr<LogSync>> queue_;
   bool round_running_ = false;

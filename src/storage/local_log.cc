@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/mutants.h"
 #include "model/record_batch.h"
 #include "storage/storage_format.h"
 
@@ -112,7 +113,10 @@ Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch
   if (disk_->full()) return StorageErrc::storage_full;
 
   // LOG-8: whatever the clock does, append times do not fall.
-  const std::int64_t time_ms = std::max(end_.append_time_ms, spec_.worker->wall_clock_ms());
+  const std::int64_t wall_clock_ms = spec_.worker->wall_clock_ms();
+  const std::int64_t time_ms = MQ_MUTANT("append_time_follows_the_clock")
+                                   ? wall_clock_ms
+                                   : std::max(end_.append_time_ms, wall_clock_ms);
   if (must_roll(*parsed, time_ms)) {
     MQ_TRY_VOID(roll());
   }
@@ -314,6 +318,13 @@ void LocalLog::set_settings(const model::TopicSettings& settings) {
 
 void LocalLog::on_synced(const SyncPoint& point) {
   if (disk_->failed() || point.offset < synced_.offset) return;
+  if (point.offset > end_.offset) {
+    // REC-2: more durable than written cannot be; nothing may be built on it.
+    disk_->counters.invariant(false, "REC-2", directory_);
+    failure_ = StorageErrc::partition_corrupt;
+    changed();
+    return;
+  }
   synced_ = point;
   confirm();
   wake_.notify_all();

@@ -48,6 +48,7 @@ asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset
   ReadPlan wanted = plan(from, limit, bytes_max);
   wanted.read.source = SegmentRead::Source::disk;
   Result<SegmentReadResult> done = make_error_code(StorageErrc::closed);
+  disk_->counters.get("storage_cold_reads_total").add();
   const auto work = [this, &wanted, &done] { done = run_on_disk(wanted); };
   co_await disk_->executor.run(work);
   // Meanwhile the log may have been closed, or retention may have passed the offset.

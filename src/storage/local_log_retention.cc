@@ -21,7 +21,8 @@ asio::awaitable<void> LocalLog::apply_retention() {
   const std::int64_t now_ms = spec_.worker->wall_clock_ms();
   roll_if_old(now_ms);
   const Offset new_start = co_await find_new_start(now_ms);
-  if (new_start > log_start_ && !failure()) {
+  const bool allowed = disk_->counters.invariant(new_start <= confirmed_, "LOG-10", directory_);
+  if (new_start > log_start_ && allowed && !failure()) {
     // LOG-10: the new start is durable before anyone sees it, and before the first file goes; a
     // removal that a crash breaks off is finished by recovery.
     flusher_->set_log_start(*sync_, new_start);

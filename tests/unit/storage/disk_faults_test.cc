@@ -205,6 +205,16 @@ TEST(DiskFaults, FailedRenameOfTheCheckpointTakesTheDiskOffline) {  // REC-2, RE
   EXPECT_EQ(world.log().log_end_offset(), Offset(2));
 }
 
+TEST(DiskFaults, GroupCommitSyncsOncePerRoundAndLog) {
+  StorageWorld world;
+  world.start(2);
+  auto& syncs = world.counters.get("storage_syncs_total");
+  for (int i = 0; i < 100; ++i) world.append(1, 100, i % 2);
+  ASSERT_TRUE(world.settle(0));
+  ASSERT_TRUE(world.settle(1));
+  EXPECT_LE(syncs.value(), 4);
+}
+
 TEST(DiskFaults, NeighbourDiskIsNotConcerned) {
   StorageWorld world;
   StorageWorld other(2);

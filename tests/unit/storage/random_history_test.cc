@@ -71,6 +71,19 @@ TEST(RecoveryMutants, BadCrcThatCutsTheLogIsCaught) {
   EXPECT_LT(length_after_damage(), whole);
 }
 
+TEST(RecoveryMutants, AppendTimeThatFollowsTheClockIsCaught) {
+  const auto step = [] {
+    StorageWorld world;
+    world.start();
+    const auto before = world.append().append_time_ms;
+    world.runtime.jump_wall_clock(-5'000);
+    return world.append().append_time_ms - before;
+  };
+  EXPECT_GE(step(), 0);
+  const base::EnabledMutant enabled("append_time_follows_the_clock");
+  EXPECT_LT(step(), 0);
+}
+
 TEST(RecoveryMutants, DeletedUnknownDirectoryIsCaught) {
   const auto files_left = [] {
     StorageWorld world;

@@ -1,0 +1,120 @@
+#include "support/sim_file_system.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace mq::testing {
+namespace {
+
+using base::OpenMode;
+
+void write(base::File& file, std::size_t bytes, char fill, std::uint64_t position) {
+  const std::string text(bytes, fill);
+  const base::Bytes piece = base::as_bytes(text);
+  ASSERT_TRUE(file.write_at(std::span(&piece, 1), position));
+}
+
+TEST(SimFileSystem, SyncedContentSurvivesEveryPowerCut) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    SimFileSystem files;
+    SimRandom random(seed);
+    {
+      const auto file = *files.open("a", OpenMode::create);
+      write(*file, 5'000, 'x', 0);
+      ASSERT_TRUE(file->sync_data());
+      write(*file, 3'000, 'y', 5'000);
+    }
+    ASSERT_TRUE(files.sync_directory(""));
+    files.crash(random);
+    const auto content = files.content("a");
+    ASSERT_GE(content.size(), 5'000u);
+    for (std::size_t i = 0; i < 5'000; ++i) ASSERT_EQ(content[i], std::byte{'x'});
+  }
+}
+
+TEST(SimFileSystem, UnsyncedSectorsSurviveInAnySubset) {
+  std::set<std::string> outcomes;
+  std::set<std::size_t> sizes;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SimFileSystem files;
+    SimRandom random(seed);
+    const auto file = *files.open("a", OpenMode::create);
+    write(*file, 4 * 512, 'o', 0);
+    ASSERT_TRUE(file->sync_data());
+    ASSERT_TRUE(files.sync_directory(""));
+    write(*file, 4 * 512, 'n', 0);
+    write(*file, 512, 'n', 4 * 512);
+    files.crash(random);
+    const auto content = files.content("a");
+    std::string outcome;
+    for (int sector = 0; sector < 4; ++sector)
+      outcome += static_cast<char>(content[static_cast<std::size_t>(sector) * 512 + 100]);
+    outcomes.insert(outcome);
+    sizes.insert(content.size());
+  }
+  EXPECT_EQ(outcomes.size(), 16u);
+  EXPECT_GT(sizes.size(), 10u);
+}
+
+TEST(SimFileSystem, UnsyncedNamesSurviveOrNot) {
+  std::set<std::vector<std::string>> outcomes;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    SimFileSystem files;
+    SimRandom random(seed);
+    ASSERT_TRUE(files.open("old", OpenMode::create));
+    ASSERT_TRUE(files.sync_directory(""));
+    ASSERT_TRUE(files.open("new", OpenMode::create));
+    ASSERT_TRUE(files.rename("old", "renamed"));
+    files.crash(random);
+    outcomes.insert(files.files_below(""));
+  }
+  EXPECT_EQ(outcomes.size(), 4u);
+}
+
+TEST(SimFileSystem, KillKeepsEverythingAndEndsOpenFilesAndLocks) {
+  SimFileSystem files;
+  const auto file = *files.open("a", OpenMode::create);
+  write(*file, 100, 'x', 0);
+  const auto lock = files.lock("lock");
+  ASSERT_TRUE(lock);
+  EXPECT_EQ(files.lock("lock").error(), make_error_code(base::BaseErrc::locked));
+  files.kill();
+  EXPECT_EQ(files.content("a").size(), 100u);
+  const base::Bytes piece = base::as_bytes("z");
+  EXPECT_FALSE(file->write_at(std::span(&piece, 1), 0));
+  EXPECT_TRUE(files.lock("lock"));
+}
+
+TEST(SimFileSystem, SyncAfterAFailedSyncSavesNothing) {
+  SimFileSystem files;
+  SimRandom random(1);
+  const auto file = *files.open("a", OpenMode::create);
+  ASSERT_TRUE(files.sync_directory(""));
+  write(*file, 512, 'x', 0);
+  files.inject({.operation = FileOperation::sync});
+  EXPECT_FALSE(file->sync_data());
+  EXPECT_TRUE(file->sync_data());
+  files.crash(random);
+  const auto content = files.content("a");
+  for (const auto b : content) EXPECT_NE(b, std::byte{'x'});
+}
+
+TEST(SimFileSystem, FullDiskTakesPartOfAWrite) {
+  SimFileSystem files;
+  files.set_capacity(8'192);
+  const auto file = *files.open("a", OpenMode::create);
+  const std::string text(10'000, 'x');
+  const base::Bytes piece = base::as_bytes(text);
+  EXPECT_EQ(*file->write_at(std::span(&piece, 1), 0), 8'192u);
+  EXPECT_EQ(file->write_at(std::span(&piece, 1), 8'192).error(),
+            make_error_code(base::BaseErrc::no_space));
+  ASSERT_TRUE(file->truncate(0));
+  EXPECT_EQ(file->allocate(0, 10'000).error(), make_error_code(base::BaseErrc::no_space));
+  EXPECT_TRUE(file->allocate(0, 8'000));
+  EXPECT_EQ(*files.free_bytes(""), 0u);
+}
+
+}  // namespace
+}  // namespace mq::testing
