@@ -8,7 +8,7 @@ ClientConfig client_config(const Context& context) {
   ClientConfig config;
   config.bootstrap = context.globals.brokers;
   config.client_id = fmt::format("mqctl {}", context.command.path);
-  config.connect_timeout = context.globals.timeout;
+  config.connect_timeout = context.globals.connect_timeout;
   config.request_timeout = context.globals.timeout;
   const Console* console = &context.console;
   const bool verbose = context.globals.verbose;
@@ -22,12 +22,16 @@ void throw_client(const Error& error, std::string what, std::string item) {
   throw Failed(client_failure(error, std::move(what), std::move(item)));
 }
 
-std::string connect_failed(const Context& context) {
-  return fmt::format("cannot connect to {}", fmt::join(context.globals.brokers, ", "));
+void throw_not_connected(const Context& context, const Error& error) {
+  auto failure = client_failure(
+      error, fmt::format("cannot connect to {}", fmt::join(context.globals.brokers, ", ")));
+  if (error.code == Errc::unreachable)
+    failure.hint = "-b HOST:PORT names another broker; mqctl local up starts one here";
+  throw Failed(std::move(failure));
 }
 
 Admin connect_admin(const Context& context) {
-  return take(Admin::create(client_config(context)), connect_failed(context));
+  return connected(context, Admin::create(client_config(context)));
 }
 
 }  // namespace mq::mqctl

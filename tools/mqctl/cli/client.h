@@ -15,8 +15,14 @@ ClientConfig client_config(const Context& context);
 /// Throws Failed; `what` says what did not happen.
 [[noreturn]] void throw_client(const Error& error, std::string what, std::string item = {});
 
-/// "cannot connect to localhost:9500".
-std::string connect_failed(const Context& context);
+/// For the create() of a client object.
+[[noreturn]] void throw_not_connected(const Context& context, const Error& error);
+
+template <class T>
+T connected(const Context& context, Result<T> created) {
+  if (!created) throw_not_connected(context, created.error());
+  return std::move(*created);
+}
 
 Admin connect_admin(const Context& context);
 

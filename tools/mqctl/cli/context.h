@@ -19,6 +19,9 @@ struct Globals {
   Form form = Form::table;
   std::vector<std::string> fields;
   std::chrono::milliseconds timeout{10'000};
+  /// How long to look for a broker that answers: nobody wants to watch a wrong address for ten
+  /// seconds, so without a wish it is shorter than `timeout`.
+  std::chrono::milliseconds connect_timeout{3'000};
   bool yes = false;
   bool dry_run = false;
   bool quiet = false;

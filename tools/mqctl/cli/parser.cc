@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "base/network.h"
 #include "base/strings.h"
 #include "base/units.h"
 
@@ -199,6 +200,17 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
+/// A comma at the end is no further address; a wrong address is refused before anything connects.
+std::vector<std::string> broker_list(const Command& command, const std::string& text) {
+  auto brokers = split_list(text);
+  if (brokers.size() > 1 && brokers.back().empty()) brokers.pop_back();
+  for (const auto& broker : brokers)
+    if (const auto parsed = base::parse_endpoint(broker, 9500); !parsed.endpoint)
+      throw Failed(usage_failure(fmt::format("-b/--brokers: \"{}\" is not allowed", broker),
+                                 parsed.error, help_hint(command)));
+  return brokers;
+}
+
 Form form_of(const Command& command, const std::string& name) {
   if (contains(kFormsNotYet, name))
     throw Failed(make_failure(protocol::WireError::not_available,
@@ -218,20 +230,27 @@ Form form_from_environment(const Command& command, const Console& console) {
       command, name == "json" && contains(command.outputs, "jsonl") ? "jsonl" : command.outputs[0]);
 }
 
+void resolve_timeout(const Command& command, const Arguments& arguments, const Console& console,
+                     Globals& globals) {
+  const auto text = from_environment(console, arguments, "timeout", "MQCTL_TIMEOUT", "");
+  if (text.empty()) return;
+  const auto timeout = base::parse_duration(text);
+  if (!timeout)
+    throw_usage(command, fmt::format("MQCTL_TIMEOUT: \"{}\" is not allowed", text),
+                "it must be a time with its unit, such as 10s");
+  globals.timeout = globals.connect_timeout = *timeout;
+}
+
 }  // namespace
 
 Globals resolve_globals(const Command& command, const Arguments& arguments,
                         const Console& console) {
   Globals globals;
-  globals.brokers = split_list(
-      from_environment(console, arguments, "brokers", "MQCTL_BROKERS", "localhost:9500"));
+  globals.brokers = broker_list(
+      command, from_environment(console, arguments, "brokers", "MQCTL_BROKERS", "localhost:9500"));
   globals.form = arguments.has("output") ? form_of(command, arguments.text("output"))
                                          : form_from_environment(command, console);
-  const auto timeout = from_environment(console, arguments, "timeout", "MQCTL_TIMEOUT", "10s");
-  if (!base::parse_duration(timeout))
-    throw_usage(command, fmt::format("MQCTL_TIMEOUT: \"{}\" is not allowed", timeout),
-                "it must be a time with its unit, such as 10s");
-  globals.timeout = base::parse_duration(timeout).value();
+  resolve_timeout(command, arguments, console, globals);
   if (arguments.has("fields")) globals.fields = split_list(arguments.text("fields"));
   if (!globals.fields.empty() && globals.form == Form::table)
     throw_usage(command, "--fields works with -o json and -o jsonl", "a table has fixed columns");

@@ -48,7 +48,7 @@ const std::vector<Flag>& global_flags() {
       {.name = "timeout",
        .kind = Kind::duration,
        .value = "TIME",
-       .help = "how long a broker may take; MQCTL_TIMEOUT, else 10s"},
+       .help = "how long a broker may take; MQCTL_TIMEOUT, else 3s to connect, then 10s"},
       {.name = "yes", .letter = 'y', .help = "do not ask"},
       {.name = "quiet", .letter = 'q', .help = "no notices and summaries on stderr"},
       {.name = "verbose", .letter = 'v', .help = "more detail"},

@@ -40,8 +40,11 @@ bool comes_later(const std::string& path) {
   });
 }
 
-[[noreturn]] void throw_unknown(const std::string& group, const std::string& word) {
-  const auto path = group.empty() ? word : group + " " + word;
+/// `next` is the word behind it, which may be the verb of a noun that comes later.
+[[noreturn]] void throw_unknown(const std::string& group, const std::string& word,
+                                const std::string& next) {
+  auto path = group.empty() ? word : group + " " + word;
+  if (comes_later(path + " " + next)) path += " " + next;
   if (comes_later(path))
     throw Failed(make_failure(protocol::WireError::not_available,
                               fmt::format("mqctl {} is not in this release", path)));
@@ -74,7 +77,8 @@ Selection select_command(std::span<const std::string> words) {
       const auto path = selected.group.empty() ? word : selected.group + " " + word;
       selected.command = find_command(path);
       if (selected.command != nullptr) break;
-      if (!is_group(path)) throw_unknown(selected.group, word);
+      if (!is_group(path))
+        throw_unknown(selected.group, word, at + 1 < words.size() ? words[at + 1] : "");
       selected.group = path;
     }
   }

@@ -16,7 +16,7 @@ void preload(const Context& context, const BenchOptions& options, const std::str
   Load load(options, false, context.console.interrupted);
   auto config = bench_producer_config(context, options);
   config.on_delivery = [&load](const DeliveryRange& range) { load.on_delivery(range); };
-  auto producer = take(Producer::create(std::move(config)), connect_failed(context));
+  auto producer = connected(context, Producer::create(std::move(config)));
   const auto topic = take(producer.topic(name), "the benchmark did not run", name);
   load.run(producer, topic);
   if (auto flushed = producer.flush(context.globals.timeout); !flushed)
@@ -79,7 +79,7 @@ Exit bench(Context& context) {
   if (made.own()) preload(context, options, made.name());
   ConsumerConfig config;
   static_cast<ClientConfig&>(config) = client_config(context);
-  auto consumer = take(Consumer::create(std::move(config)), connect_failed(context));
+  auto consumer = connected(context, Consumer::create(std::move(config)));
   const auto goal = goal_of(consumer, options, made.name());
 
   const auto before = cpu_now(admin);

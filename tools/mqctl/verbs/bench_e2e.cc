@@ -87,7 +87,7 @@ class Receiver {
 Consumer make_consumer(const Context& context, const std::string& topic) {
   ConsumerConfig config;
   static_cast<ClientConfig&>(config) = client_config(context);
-  auto consumer = take(Consumer::create(std::move(config)), connect_failed(context));
+  auto consumer = connected(context, Consumer::create(std::move(config)));
   const std::string what = "the benchmark did not run";
   std::vector<TopicPartition> partitions;
   for (const auto partition : take(consumer.partitions(topic), what, topic))
@@ -121,7 +121,7 @@ Exit bench(Context& context) {
   Load load(options, true, context.console.interrupted);
   auto config = bench_producer_config(context, options);
   config.on_delivery = [&load](const DeliveryRange& range) { load.on_delivery(range); };
-  auto producer = take(Producer::create(std::move(config)), connect_failed(context));
+  auto producer = connected(context, Producer::create(std::move(config)));
   const auto topic = take(producer.topic(made.name()), "the benchmark did not run", made.name());
   Receiver receiver(make_consumer(context, made.name()), context.console.interrupted);
   warm_up(context, producer, topic, receiver);

@@ -15,7 +15,7 @@ Exit bench(Context& context) {
   Load load(options, false, context.console.interrupted);
   auto config = bench_producer_config(context, options);
   config.on_delivery = [&load](const DeliveryRange& range) { load.on_delivery(range); };
-  auto producer = take(Producer::create(std::move(config)), connect_failed(context));
+  auto producer = connected(context, Producer::create(std::move(config)));
   const auto topic = take(producer.topic(made.name()), "the benchmark did not run", made.name());
 
   const auto before = cpu_now(admin);

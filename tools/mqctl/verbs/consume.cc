@@ -89,7 +89,7 @@ class Run {
   Exit run() {
     ConsumerConfig config;
     static_cast<ClientConfig&>(config) = client_config(context_);
-    auto consumer = take(Consumer::create(std::move(config)), connect_failed(context_));
+    auto consumer = connected(context_, Consumer::create(std::move(config)));
     plan(consumer);
     const auto exit = read(consumer);
     context_.console.out.flush();

@@ -88,7 +88,7 @@ class Run {
         source_(context.console, files(context), source_options(context)) {}
 
   Exit run() {
-    auto producer = take(Producer::create(config()), connect_failed(context_));
+    auto producer = connected(context_, Producer::create(config()));
     const auto& name = context_.args.positionals[0];
     const auto topic =
         take(producer.topic(name), fmt::format("nothing was sent to {}", name), name);
@@ -154,8 +154,8 @@ class Run {
     SourceRecord record;
     while (!stopped_ && !(stopped_ = log_.broken())) {
       const auto got = source_.next(record);
-      if (got == RecordSource::Got::end) return;
       interrupted_ = got == RecordSource::Got::interrupted || context_.console.interrupted();
+      if (got == RecordSource::Got::end) return;
       if (!interrupted_ && pacer)
         interrupted_ =
             !Pacer::sleep_until(pacer->due(source_.number() - 1), context_.console.interrupted);

@@ -1,0 +1,103 @@
+"""mqctl local: a broker of one's own that needs no root, keeps its data, and is stopped by its own process id."""
+
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from session import program
+
+
+def running(process_id):
+    """A process that only waits to be reaped has no command line any more."""
+    try:
+        return bool(pathlib.Path(f"/proc/{process_id}/cmdline").read_bytes())
+    except FileNotFoundError:
+        return False
+
+
+class Local(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mq-local-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.addCleanup(self.mqctl, "local", "down")
+
+    def mqctl(self, *words, stdin=b""):
+        done = subprocess.run([program("mqctl"), *words], input=stdin, capture_output=True, timeout=60,
+                              env={"XDG_STATE_HOME": str(self.folder), "PATH": "/usr/bin:/bin"})
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def up(self):
+        code, out, err = self.mqctl("local", "up", "-o", "json")
+        self.assertEqual(code, 0, out + err)
+        return json.loads(out)["items"][0]
+
+    def test_up_use_down_up_again(self):
+        first = self.up()
+        self.assertEqual(first["state"], "up")
+        address = first["address"]
+        self.assertEqual(self.mqctl("-b", address, "topic", "create", "orders", "--partitions", "3")[0], 0)
+        self.assertEqual(self.mqctl("-b", address, "produce", "orders", "-K", ":", stdin=b"k1:v1\nk2:v2\n")[0], 0)
+        again = self.up()
+        self.assertEqual((again["state"], again["process_id"]), ("already_up", first["process_id"]))
+        code, out, _ = self.mqctl("local", "down")
+        self.assertEqual(code, 0)
+        self.assertIn(f"its data stays in {self.folder}/mq", out)
+        self.assertFalse(running(first["process_id"]))
+        self.assertEqual(self.mqctl("local", "down")[0], 3)
+        second = self.up()
+        code, out, _ = self.mqctl("-b", second["address"], "consume", "orders", "-e")
+        self.assertEqual(sorted(out.split()), ["v1", "v2"])
+
+    def test_a_taken_port_is_passed_over(self):
+        with socket.socket() as taken:
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                taken.bind(("127.0.0.1", 9500))
+            except OSError:
+                pass  # somebody has it, which is as good
+            taken.listen()
+            code, out, err = self.mqctl("local", "up")
+            self.assertEqual(code, 0, err)
+            self.assertNotIn("127.0.0.1:9500 ", out)
+            self.assertRegex(out, r"mqctl -b 127\.0\.0\.1:95\d\d topic create orders --partitions 3\n")
+            self.assertRegex(out, r"mqctl -b 127\.0\.0\.1:95\d\d produce orders -K :\n")
+
+    def test_a_number_that_another_process_got_is_left_alone(self):
+        self.up()
+        self.assertEqual(self.mqctl("local", "down")[0], 0)
+        bystander = subprocess.Popen(["/bin/sleep", "60"])
+        try:
+            record = self.folder / "mq" / "local.json"
+            record.write_text(json.dumps({"process_id": bystander.pid, "address": "127.0.0.1:9500"}))
+            self.assertEqual(self.mqctl("local", "down")[0], 3)
+            self.assertIsNone(bystander.poll())
+        finally:
+            bystander.kill()
+            bystander.wait()
+
+    def test_what_keeps_the_broker_from_starting_is_shown(self):
+        (self.folder / "mq").mkdir()
+        (self.folder / "mq" / "data").write_text("a file where a folder should be")
+        code, _, err = self.mqctl("local", "up")
+        self.assertEqual(code, 1)
+        self.assertIn(f"error: {self.folder}/mq/data cannot be written", err)
+
+    def test_several_brokers_come_later(self):
+        code, _, err = self.mqctl("local", "up", "-n", "3")
+        self.assertEqual(code, 2)
+        self.assertIn("[NOT_AVAILABLE]", err)
+
+    def test_no_home_is_said(self):
+        done = subprocess.run([program("mqctl"), "local", "up"], capture_output=True, env={}, timeout=30)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"neither XDG_STATE_HOME nor HOME is set", done.stderr)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("MQ_BIN", "build/dev/bin")
+    unittest.main(verbosity=2)
