@@ -1,9 +1,11 @@
-"""Documents point to what exists: relative links in every .md file, and source files named in src/README.md."""
+"""Documents point to what exists: relative links in every .md file, source files named in src/README.md, and examples that are shown as
+they stand in the tree."""
 import re
 from source import Problems, files, line_of, read
 
 LINK = re.compile(r'\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)')
 SOURCE = re.compile(r'(?<![\w/.])((?:[a-z_0-9]+/)+[a-z_0-9]+\.(?:h|cc|def|md))\b')
+SHOWN = re.compile(r'<!-- (\S+) -->\n```\w*\n(.*?)```', re.S)
 MAP = 'src/README.md'
 
 
@@ -15,6 +17,9 @@ def check(root):
         for match in LINK.finditer(text):
             if not (root / path.parent / match.group(1)).exists():
                 problems.add(path, line_of(text, match.start()), f'link to {match.group(1)}, which does not exist')
+        for match in SHOWN.finditer(text):
+            if read(root, match.group(1)) != match.group(2):
+                problems.add(path, line_of(text, match.start()), f'does not show {match.group(1)} as it is')
         if str(path) != MAP:
             continue
         for match in SOURCE.finditer(text):

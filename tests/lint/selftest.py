@@ -187,6 +187,9 @@ class Docs(Case):
     def test_links_and_named_files(self):
         self.accepted('docs', {'README.md': 'see [it](src/README.md#a) and [out](https://example.org)', 'src/README.md': 'net/a.cc', 'src/net/a.cc': ''})
         self.refused('docs', {'README.md': '\n[it](gone.md)'}, 'README.md:2: link to gone.md')
+        shown = '<!-- a.cc -->\n```cpp\nint a;\n```\n'
+        self.accepted('docs', {'README.md': shown, 'a.cc': 'int a;\n'})
+        self.refused('docs', {'README.md': shown, 'a.cc': 'int b;\n'}, 'does not show a.cc')
         self.refused('docs', {'src/README.md': 'net/gone.cc'}, 'names net/gone.cc')
 
 
