@@ -1,8 +1,11 @@
 #include "replication/client_order.h"
 
+#include "base/mutants.h"
+
 namespace mq::replication {
 
 Error ClientOrder::check(const BatchOrigin& origin) const {
+  if (MQ_MUTANT("order_rule_off")) return {};
   const auto found = by_instance_.find(origin.client_instance);
   const Client* known = found == by_instance_.end() ? nullptr : &*found->second;
   if (known && origin.connection_number < known->connection_number)
@@ -13,6 +16,15 @@ Error ClientOrder::check(const BatchOrigin& origin) const {
     return {};
   }
   return ReplicationErrc::out_of_order;
+}
+
+void ClientOrder::tried(const BatchOrigin& origin) {
+  if (origin.sequence != 0) return;
+  const auto found = by_instance_.find(origin.client_instance);
+  if (found == by_instance_.end()) return;
+  // A newer connection takes over only with its first append.
+  if (found->second->connection_number == origin.connection_number)
+    found->second->next_sequence = 0;
 }
 
 void ClientOrder::appended(const BatchOrigin& origin) {

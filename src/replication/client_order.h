@@ -28,6 +28,10 @@ class ClientOrder {
 
   /// no error, out_of_order or stale_connection. Changes nothing.
   [[nodiscard]] Error check(const BatchOrigin& origin) const;
+  /// check() has passed, and the append is tried: number 0 starts anew from this moment, also when
+  /// the append then fails. Otherwise the batch behind a refused 0 could take the number that the
+  /// run before it has left, and overtake.
+  void tried(const BatchOrigin& origin);
   /// The batch was appended. check() has passed.
   void appended(const BatchOrigin& origin);
   [[nodiscard]] std::size_t clients() const noexcept { return by_instance_.size(); }

@@ -1,6 +1,7 @@
 #include "replication/partition.h"
 
 #include "base/check.h"
+#include "base/mutants.h"
 
 namespace mq::replication {
 
@@ -23,6 +24,7 @@ Result<storage::AppendInfo> Partition::append(base::Buffer owner, base::MutableB
   if (const Error failed = failure()) return failed;
   // PAR-5, PRO-3: a batch out of its turn is refused before the log sees it.
   if (const Error refused = order_.check(origin)) return refused;
+  order_.tried(origin);
   const Offset end_before = log_.log_end_offset();
   MQ_TRY(const storage::AppendInfo appended, log_.append(std::move(owner), batch));
   order_.appended(origin);
@@ -34,6 +36,7 @@ Result<storage::AppendInfo> Partition::append(base::Buffer owner, base::MutableB
 }
 
 bool Partition::is_acknowledged(const storage::AppendInfo& appended, Acks acks) const {
+  if (MQ_MUTANT("ack_before_confirmed")) return true;
   // PAR-2: with one replica acks=leader and acks=all wait for the same end.
   return acks == Acks::none || (appended.end_offset <= log_.confirmed_end() &&
                                 appended.leader_epoch == log_.leader_epoch() && !failure());
@@ -129,7 +132,8 @@ void Partition::confirmed_end_moved() {
 }
 
 void Partition::advance_high_watermark() {
-  const Offset confirmed = log_.confirmed_end();
+  const Offset confirmed =
+      MQ_MUTANT("high_watermark_at_log_end") ? log_.log_end_offset() : log_.confirmed_end();
   if (confirmed == high_watermark_) return;
   // PAR-1
   if (!keeps(confirmed > high_watermark_, "PAR-1")) return;

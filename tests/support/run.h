@@ -31,7 +31,8 @@ T take_outcome(RunOutcome<T>& outcome) {
 template <class T>
 asio::awaitable<void> store_outcome(asio::awaitable<T> task,
                                     std::shared_ptr<RunOutcome<T>> outcome) {
-  outcome->value.emplace(co_await std::move(task));
+  T value = co_await std::move(task);
+  outcome->value.emplace(std::move(value));
 }
 
 template <class T, class Done>

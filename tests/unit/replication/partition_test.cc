@@ -118,6 +118,18 @@ TEST_F(PartitionTest, AFailedAppendKeepsThoseBehindItOut) {
   EXPECT_TRUE(append(partition, 1));
 }
 
+// PAR-5: the client starts anew, and what it sends first is refused again.
+TEST_F(PartitionTest, NothingOvertakesAZeroThatTheLogRefused) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(partition, 0).error(), make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_TRUE(append(partition, 0));
+  EXPECT_TRUE(append(partition, 1));
+}
+
 TEST_F(PartitionTest, AnAppendWakesThoseWhoWaitForIt) {
   FakeLog log(true);
   Partition partition(runtime, log, counters);
