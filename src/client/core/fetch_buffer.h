@@ -18,10 +18,12 @@
 
 namespace mq::client {
 
-/// Whole batches of one partition, as one answer brought them.
+/// Whole batches of one partition, as one answer brought them; or none, and the place where reading
+/// goes on from here.
 struct FetchedChunk {
   base::Buffer owner;
   base::Bytes batches;
+  std::optional<std::int64_t> jump;
 };
 
 /// One partition that a consumer reads. Who may touch what is said at each group.
@@ -98,12 +100,13 @@ class FetchBuffer {
   /// Dropped when the partition was sought or removed since `generation`.
   void put(ReadPartition& partition, std::uint64_t generation, FetchedChunk chunk);
   void put_error(ReadPartition& partition, std::uint64_t generation, Error error);
-  /// A new position that the fetcher found out by itself (out of range, by policy); false when it
-  /// is outdated.
-  bool reset(ReadPartition& partition, std::uint64_t generation, std::int64_t offset);
+  /// The fetcher goes on elsewhere (out of range, by policy): so does the reader, behind what it
+  /// has before. False when that is outdated.
+  bool jump(ReadPartition& partition, std::uint64_t generation, std::int64_t offset);
 
  private:
   void drop_chunks(ReadPartition& partition);
+  static void follow_jumps(ReadPartition& partition);
 
   const std::size_t bytes_max_;
   std::function<void()> on_data_;
