@@ -120,8 +120,11 @@ class Disk {
   /// stop().
   [[nodiscard]] virtual PartitionLog* find(const model::PartitionId& id) = 0;
   [[nodiscard]] virtual std::vector<model::PartitionId> partitions() const = 0;
-  /// Makes a partition's directory and first segment durable. already_exists, storage_full, ...
-  virtual asio::awaitable<Result<PartitionLog*>> create_log(LogSpec spec) = 0;
+  /// Makes the partitions' directories and first segments durable. Many at once cost little more
+  /// than one. All or an error: already_exists, storage_full, io_failed, disk_failed, closed.
+  virtual asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs) = 0;
+  /// The same for one.
+  asio::awaitable<Result<PartitionLog*>> create_log(LogSpec spec);
   /// Closes the log (its failure() becomes closed) and removes its directory, in paced steps.
   /// Nothing happens if there is none.
   virtual asio::awaitable<Result<void>> delete_log(model::PartitionId id) = 0;

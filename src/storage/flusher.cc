@@ -51,6 +51,11 @@ void Flusher::close(LogSync& log) {
   std::erase_if(queue_, [&](const auto& queued) { return queued.get() == &log; });
 }
 
+bool Flusher::syncing(const LogSync& log) const {
+  std::lock_guard lock(mutex_);
+  return log.syncing_;
+}
+
 LogCheckpoint Flusher::reached(const LogSync& log) const {
   std::lock_guard lock(mutex_);
   LogCheckpoint reached = log.reached_;
@@ -76,10 +81,12 @@ void Flusher::run_round() {
     logs.swap(queue_);
   }
   for (const auto& log : logs) {
-    Job job = take_job(log);
     // REC-5: after a failed sync nothing is synced again, and nothing counts as durable.
-    if (disk_->failed() || !sync(job)) break;
-    finish(job);
+    if (disk_->failed()) break;
+    auto job = take_job(log);
+    if (!job) continue;
+    const bool synced = sync(*job).has_value();
+    finish(*job, synced);
   }
   {
     std::lock_guard lock(mutex_);
@@ -89,9 +96,11 @@ void Flusher::run_round() {
   submit_round();
 }
 
-Flusher::Job Flusher::take_job(const std::shared_ptr<LogSync>& log) {
+std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& log) {
   std::lock_guard lock(mutex_);
   log->queued_ = false;
+  if (log->closed_) return std::nullopt;
+  log->syncing_ = true;
   Job job{log, log->target_, log->active_, std::move(log->sealing_),
           std::exchange(log->directory_changed_, false)};
   log->sealing_.clear();
@@ -125,19 +134,24 @@ Result<void> Flusher::sync_file(base::File& file, const std::string& directory) 
   return synced;
 }
 
-void Flusher::finish(Job& job) {
+void Flusher::finish(Job& job, bool synced) {
   {
     std::lock_guard lock(mutex_);
-    LogCheckpoint& reached = job.log->reached_;
-    reached.recovery_point = job.target;
-    progress_.rolls += job.sealing.size();
-    for (const auto& sealing : job.sealing) {
-      if (sealing.segment.base_offset >= reached.log_start_offset)
-        reached.sealed.push_back(sealing.segment);
+    job.log->syncing_ = false;
+    if (synced) {
+      LogCheckpoint& reached = job.log->reached_;
+      reached.recovery_point = job.target;
+      ++progress_.changes;
+      progress_.rolls += job.sealing.size();
+      for (const auto& sealing : job.sealing) {
+        if (sealing.segment.base_offset >= reached.log_start_offset)
+          reached.sealed.push_back(sealing.segment);
+      }
     }
-    ++progress_.changes;
   }
-  job.log->worker_.post([log = std::move(job.log), target = job.target] { log->synced_(target); });
+  const auto end = synced ? std::optional(job.target) : std::nullopt;
+  auto& worker = job.log->worker_;
+  worker.post([log = std::move(job.log), end] { log->ended_(end); });
 }
 
 }  // namespace mq::storage

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,14 @@ namespace mq::storage {
 /// contents belong to the Flusher's lock.
 class LogSync {
  public:
-  /// `synced` runs on `worker` after each sync of this log and must tolerate that the log has gone.
+  /// `ended` runs on `worker` after each sync of this log, with what is durable now or nothing; it
+  /// must tolerate that the log has gone.
+  using Ended = std::function<void(const std::optional<SyncPoint>&)>;
   LogSync(base::Runtime& worker, std::string directory, LogCheckpoint reached,
-          std::shared_ptr<base::File> active, std::function<void(const SyncPoint&)> synced)
+          std::shared_ptr<base::File> active, Ended ended)
       : worker_(worker),
         directory_(std::move(directory)),
-        synced_(std::move(synced)),
+        ended_(std::move(ended)),
         target_(reached.recovery_point),
         active_(std::move(active)),
         reached_(std::move(reached)) {}
@@ -34,9 +37,10 @@ class LogSync {
 
   base::Runtime& worker_;
   const std::string directory_;
-  const std::function<void(const SyncPoint&)> synced_;
+  const Ended ended_;
 
   bool queued_ = false;
+  bool syncing_ = false;
   bool closed_ = false;
   SyncPoint target_;
   std::shared_ptr<base::File> active_;
@@ -61,6 +65,8 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   void set_epoch_starts(LogSync& log, std::vector<EpochStart> epoch_starts);
   /// No more syncs of this log begin.
   void close(LogSync& log);
+  /// A sync is under way; `ended` will be called. Until then its files may not be removed.
+  [[nodiscard]] bool syncing(const LogSync& log) const;
 
   /// What the checkpoint may say of the log now.
   [[nodiscard]] LogCheckpoint reached(const LogSync& log) const;
@@ -82,10 +88,10 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   };
   void submit_round();
   void run_round();
-  Job take_job(const std::shared_ptr<LogSync>& log);
+  std::optional<Job> take_job(const std::shared_ptr<LogSync>& log);
   Result<void> sync(const Job& job);
   Result<void> sync_file(base::File& file, const std::string& directory);
-  void finish(Job& job);
+  void finish(Job& job, bool synced);
 
   const std::shared_ptr<DiskState> disk_;
   base::Counter& syncs_;      // one per file and round

@@ -125,26 +125,46 @@ std::vector<std::byte> LocalDisk::checkpoint_body() const {
   return encode_checkpoint(checkpoint);
 }
 
-asio::awaitable<Result<PartitionLog*>> LocalDisk::create_log(LogSpec spec) {
-  if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
-  if (stopping_) co_return make_error_code(StorageErrc::closed);
-  if (logs_.contains(spec.id)) co_return make_error_code(StorageErrc::already_exists);
+asio::awaitable<Result<PartitionLog*>> Disk::create_log(LogSpec spec) {
+  const PartitionId id = spec.id;
+  std::vector<LogSpec> specs;
+  specs.push_back(std::move(spec));
+  const auto created = co_await create_logs(std::move(specs));
+  if (!created) co_return created.error();
+  PartitionLog* const log = find(id);
+  co_return log;
+}
+
+Result<void> LocalDisk::may_create(const std::vector<LogSpec>& specs) const {
+  if (state_->failed()) return StorageErrc::disk_failed;
+  if (stopping_) return StorageErrc::closed;
+  for (const auto& spec : specs) {
+    if (logs_.contains(spec.id)) return StorageErrc::already_exists;
+  }
+  return {};
+}
+
+asio::awaitable<Result<void>> LocalDisk::create_logs(std::vector<LogSpec> specs) {
+  MQ_CO_TRY_VOID(may_create(specs));
   if (state_->full()) co_return make_error_code(StorageErrc::storage_full);
-  RecoverySpec files;
-  files.id = spec.id;
-  files.topic_name = spec.topic_name;
-  files.directory = path_of(spec.id.text());
-  Result<RecoveredLog> made = make_error_code(StorageErrc::closed);
-  const auto work = [&] { made = create_log_files(*state_, files); };
+  std::vector<RecoverySpec> wanted;
+  for (const auto& spec : specs) {
+    RecoverySpec& files = wanted.emplace_back();
+    files.id = spec.id;
+    files.topic_name = spec.topic_name;
+    files.directory = path_of(spec.id.text());
+  }
+  Result<std::vector<RecoveredLog>> made = make_error_code(StorageErrc::closed);
+  const auto work = [&] { made = create_log_files(*state_, wanted); };
   co_await state_->executor.run(work);
   if (!made) co_return made.error();
-  if (stopping_) co_return make_error_code(StorageErrc::closed);
-  if (logs_.contains(spec.id)) co_return make_error_code(StorageErrc::already_exists);
-  auto log = open_log(spec, *std::move(made));
-  if (!log) co_return make_error_code(StorageErrc::io_failed);
-  logs_[spec.id] = *log;
-  PartitionLog* const created = log->get();
-  co_return created;
+  MQ_CO_TRY_VOID(may_create(specs));
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    auto log = open_log(specs[i], std::move((*made)[i]));
+    if (!log) co_return make_error_code(StorageErrc::io_failed);
+    logs_[specs[i].id] = *log;
+  }
+  co_return Result<void>();
 }
 
 asio::awaitable<void> LocalDisk::close_log(LogPtr log) {

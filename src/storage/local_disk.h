@@ -29,7 +29,7 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> stop() override;
   PartitionLog* find(const model::PartitionId& id) override;
   std::vector<model::PartitionId> partitions() const override;
-  asio::awaitable<Result<PartitionLog*>> create_log(LogSpec spec) override;
+  asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs) override;
   asio::awaitable<Result<void>> delete_log(model::PartitionId id) override;
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic) override;
   const DiskIdentity& identity() const override { return identity_; }
@@ -66,6 +66,7 @@ class LocalDisk final : public Disk {
 
   // Running (local_disk.cc).
   [[nodiscard]] std::vector<std::byte> checkpoint_body() const;
+  [[nodiscard]] Result<void> may_create(const std::vector<LogSpec>& specs) const;
   Result<LogPtr> open_log(const LogSpec& spec, RecoveredLog recovered);
   TailBudget& budget_of(base::Runtime& worker);
   [[nodiscard]] std::string path_of(std::string_view name) const;

@@ -218,7 +218,8 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
                       spec.topic_name, lost.problem);
       return lost;
     }
-    return create_log_files(*state_, wanted);
+    MQ_TRY(auto made, create_log_files(*state_, std::span(&wanted, 1)));
+    return std::move(made.front());
   }();
   if (!recovered && recovered.error() != make_error_code(StorageErrc::storage_full))
     state_->fail("recovery", wanted.directory, recovered.error());

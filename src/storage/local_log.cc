@@ -92,11 +92,11 @@ void LocalLog::attach() {
   reached.epoch_starts = epoch_starts_;
   for (const auto& segment : sealed_) reached.sealed.push_back({segment.base, segment.bytes});
   // The result of a sync may come when the log has gone.
-  auto synced = [self = weak_from_this()](const SyncPoint& point) {
-    if (const auto log = self.lock()) log->on_synced(point);
+  auto ended = [self = weak_from_this()](const std::optional<SyncPoint>& point) {
+    if (const auto log = self.lock()) log->on_sync_ended(point);
   };
   sync_ = std::make_shared<LogSync>(*spec_.worker, directory_, std::move(reached), active_,
-                                    std::move(synced));
+                                    std::move(ended));
 }
 
 LocalLog::~LocalLog() {
@@ -286,11 +286,14 @@ void LocalLog::write_index(const Sealed& sealed, OffsetIndex index) {
     if (start.start_offset >= sealed.base && start.start_offset < sealed.end)
       contents.epoch_starts.push_back(start);
   }
-  disk_->executor.submit(
-      [disk = disk_, path = path_of(index_file_name(sealed.base)), contents = std::move(contents)] {
-        if (!write_segment_index(disk->files, path, contents))
-          static_cast<void>(disk->files.remove_file(path));
-      });
+  auto visit = std::make_shared<Visit>(*this);  // ends on the worker
+  disk_->executor.submit([disk = disk_, path = path_of(index_file_name(sealed.base)),
+                          contents = std::move(contents), visit = std::move(visit),
+                          worker = spec_.worker]() mutable {
+    if (!write_segment_index(disk->files, path, contents))
+      static_cast<void>(disk->files.remove_file(path));
+    worker->post([visit = std::move(visit)] {});
+  });
 }
 
 Result<void> LocalLog::start_epoch(LeaderEpoch epoch) {
@@ -316,6 +319,11 @@ void LocalLog::set_settings(const model::TopicSettings& settings) {
   confirm();
 }
 
+void LocalLog::on_sync_ended(const std::optional<SyncPoint>& point) {
+  if (point && !failure_) on_synced(*point);
+  wake_.notify_all();
+}
+
 void LocalLog::on_synced(const SyncPoint& point) {
   if (disk_->failed() || point.offset < synced_.offset) return;
   if (point.offset > end_.offset) {
@@ -327,7 +335,6 @@ void LocalLog::on_synced(const SyncPoint& point) {
   }
   synced_ = point;
   confirm();
-  wake_.notify_all();
 }
 
 void LocalLog::confirm() {
@@ -381,7 +388,8 @@ asio::awaitable<void> LocalLog::close() {
     changed_ = nullptr;
   }
   wake_.notify_all();
-  while (visits_ > 0) co_await wake_.wait();
+  // Syncs and other work under way use its files, which may be removed after this.
+  while (visits_ > 0 || (sync_ && flusher_->syncing(*sync_))) co_await wake_.wait();
 }
 
 void LocalLog::disk_changed() {

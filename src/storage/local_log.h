@@ -129,6 +129,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   // State (local_log.cc).
   void on_synced(const SyncPoint& point);
+  void on_sync_ended(const std::optional<SyncPoint>& point);
   void confirm();
   void changed() const;
 

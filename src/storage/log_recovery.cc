@@ -13,6 +13,8 @@ namespace {
 using base::OpenMode;
 using model::Offset;
 
+Result<RecoveredLog> create_one(DiskState& disk, const RecoverySpec& spec);
+
 /// One log under recovery.
 class LogRecovery {
  public:
@@ -72,7 +74,7 @@ Result<RecoveredLog> LogRecovery::run() {
     const bool had_data =
         spec_.checkpoint &&
         (spec_.checkpoint->recovery_point.offset > Offset(0) || !spec_.checkpoint->sealed.empty());
-    if (!had_data && !spec_.checkpoint_lost) return create_log_files(disk_, spec_);
+    if (!had_data && !spec_.checkpoint_lost) return create_one(disk_, spec_);
     corrupt("all its segments are missing");
     return std::move(log_);
   }
@@ -359,40 +361,65 @@ void LogRecovery::offline(StorageErrc errc, std::string problem) {
                   spec_.topic_name, log_.problem);
 }
 
+/// A full disk is refused by name, any other failure takes it offline.
+Result<void> must(DiskState& disk, std::string_view operation, const std::string& path,
+                  const Result<void>& done) {
+  if (done) return {};
+  if (done.error() == make_error_code(base::BaseErrc::no_space)) return StorageErrc::storage_full;
+  disk.fail(operation, path, done.error());
+  return StorageErrc::disk_failed;
+}
+
+/// Something could not be made, which harms nothing that is there.
+StorageErrc not_made(const Error& error) {
+  return error == make_error_code(base::BaseErrc::no_space) ? StorageErrc::storage_full
+                                                            : StorageErrc::io_failed;
+}
+
+/// Returns the first segment, open; nothing is synced yet. The topic file is for people: it is not
+/// worth a sync.
+Result<std::unique_ptr<base::File>> make_log_files(DiskState& disk, const RecoverySpec& spec) {
+  auto& files = disk.files;
+  const auto made = files.make_directory(spec.directory);
+  if (!made && made.error() != make_error_code(base::BaseErrc::already_exists))
+    return not_made(made.error());
+  const auto topic = files.open(spec.directory + "/" + std::string(kTopicFile), OpenMode::create);
+  if (!topic) return not_made(topic.error());
+  const std::string name = spec.topic_name + "\n";
+  const base::Bytes text = base::as_bytes(name);
+  MQ_TRY_VOID(
+      must(disk, "write", spec.directory, base::write_fully(**topic, std::span(&text, 1), 0)));
+  auto segment = files.open(spec.directory + "/" + segment_file_name(Offset(0)), OpenMode::create);
+  if (!segment) return not_made(segment.error());
+  return segment;
+}
+
+Result<RecoveredLog> create_one(DiskState& disk, const RecoverySpec& spec) {
+  MQ_TRY(auto logs, create_log_files(disk, std::span(&spec, 1)));
+  return std::move(logs.front());
+}
+
 }  // namespace
 
-Result<RecoveredLog> create_log_files(DiskState& disk, const RecoverySpec& spec) {
-  auto& files = disk.files;
-  const auto must = [&](std::string_view operation, const Result<void>& done) -> Result<void> {
-    if (done) return {};
-    if (done.error() == make_error_code(base::BaseErrc::no_space)) return StorageErrc::storage_full;
-    disk.fail(operation, spec.directory, done.error());
-    return StorageErrc::disk_failed;
-  };
-  const auto made = files.make_directory(spec.directory);
-  if (!made && made.error() == make_error_code(base::BaseErrc::no_space))
-    return StorageErrc::storage_full;
-  if (!made && made.error() != make_error_code(base::BaseErrc::already_exists))
-    return StorageErrc::io_failed;
-  const std::string name = spec.topic_name + "\n";
-  MQ_TRY_VOID(
-      must("write", base::replace_file(files, spec.directory + "/" + std::string(kTopicFile),
-                                       base::as_bytes(name))));
-  {
-    const auto file =
-        files.open(spec.directory + "/" + segment_file_name(Offset(0)), OpenMode::create);
-    if (!file && file.error() == make_error_code(base::BaseErrc::no_space))
-      return StorageErrc::storage_full;
-    if (!file) return StorageErrc::io_failed;
-    MQ_TRY_VOID(must("fsync", (*file)->sync_all()));
+Result<std::vector<RecoveredLog>> create_log_files(DiskState& disk,
+                                                   std::span<const RecoverySpec> specs) {
+  std::vector<std::unique_ptr<base::File>> segments;
+  for (const auto& spec : specs) {
+    MQ_TRY(auto segment, make_log_files(disk, spec));
+    segments.push_back(std::move(segment));
   }
-  MQ_TRY_VOID(must("fsync", files.sync_directory(spec.directory)));
-  MQ_TRY_VOID(must("fsync", files.sync_directory(disk.path)));
-  RecoveredLog log;
-  log.segments.push_back({Offset(0), 0});
-  log.end.offset = log.end.segment_base = Offset(0);
-  log.active_index = OffsetIndex(Offset(0), disk.config.index_stride_bytes);
-  return log;
+  std::vector<RecoveredLog> logs;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::string& directory = specs[i].directory;
+    MQ_TRY_VOID(must(disk, "fsync", directory, segments[i]->sync_all()));
+    MQ_TRY_VOID(must(disk, "fsync", directory, disk.files.sync_directory(directory)));
+    RecoveredLog& log = logs.emplace_back();
+    log.segments.push_back({Offset(0), 0});
+    log.end.offset = log.end.segment_base = Offset(0);
+    log.active_index = OffsetIndex(Offset(0), disk.config.index_stride_bytes);
+  }
+  MQ_TRY_VOID(must(disk, "fsync", disk.path, disk.files.sync_directory(disk.path)));
+  return logs;
 }
 
 Result<RecoveredLog> recover_log(DiskState& disk, const RecoverySpec& spec) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,12 @@ struct RecoveredLog {
   std::uint64_t bytes_cut = 0;
 };
 
-/// Makes an empty log: directory, topic file, first segment, all durable (REC-8). A directory that
-/// is there already is taken if it holds no segment.
-Result<RecoveredLog> create_log_files(DiskState& disk, const RecoverySpec& spec);
+/// Makes empty logs: directories, topic files, first segments; when it returns all are durable
+/// (REC-8). Everything is made first and synced afterwards, which costs a journalling file system
+/// little more than one log. A directory that is there already is taken.
+/// Errors: storage_full, io_failed, disk_failed; what was made until then stays and does no harm.
+Result<std::vector<RecoveredLog>> create_log_files(DiskState& disk,
+                                                   std::span<const RecoverySpec> specs);
 
 /// Opens the log in `spec.directory`, which exists: takes a clean one at its word, else scans from
 /// the recovery point, cuts a torn tail and syncs what is kept. REC-1: below the recovery point

@@ -170,6 +170,37 @@ TEST(Disk, DeletedLogIsClosedAndItsDirectoryGone) {
   EXPECT_TRUE(run(world.simulator, std::move(again)));
 }
 
+TEST(Disk, LogIsDeletedOnlyWhenItsSyncsHaveEnded) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    StorageWorld world(seed);
+    world.start(2);
+    // Rolls and index files are under way when the deletion comes.
+    for (int i = 0; i < 40; ++i) world.append(1, 5'000);
+    world.pass(std::chrono::microseconds(seed * 50));
+    auto deleting = world.disk->delete_log(world.id(0));
+    const auto deleted = run(world.simulator, std::move(deleting));
+    ASSERT_TRUE(deleted) << seed << " " << deleted.error().message() << " "
+                         << ::testing::PrintToString(world.lines);
+    world.pass(std::chrono::seconds(2));
+    ASSERT_FALSE(world.disk->failed()) << seed;
+    ASSERT_FALSE(*world.files->exists(world.directory(0))) << seed;
+  }
+}
+
+TEST(Disk, ManyLogsAreMadeAtOnceAndDurable) {
+  StorageWorld world;
+  world.start(0);
+  std::vector<storage::LogSpec> specs;
+  for (int i = 0; i < 64; ++i) specs.push_back(world.spec(i));
+  auto creating = world.disk->create_logs(specs);
+  ASSERT_TRUE(run(world.simulator, std::move(creating)));
+  auto again = world.disk->create_logs(specs);
+  EXPECT_EQ(run(world.simulator, std::move(again)).error(),
+            make_error_code(StorageErrc::already_exists));
+  world.crash();
+  EXPECT_TRUE(world.start(64).offline.empty());
+}
+
 TEST(Disk, TopicHalfDeletedByACrashIsNotAStranger) {
   StorageWorld world;
   world.start(3);
