@@ -27,8 +27,14 @@ Result<void> serve(Worker& worker, const Opening& opening) {
   return led;
 }
 
-asio::awaitable<Result<void>> serve_one(Worker& worker, Opening opening) {
-  co_return serve(worker, opening);
+/// The same for many; the first error is kept in `outcome`.
+asio::awaitable<void> serve_some(Worker& worker, const std::vector<Opening>& openings,
+                                 Result<void>& outcome) {
+  for (const Opening& opening : openings) {
+    const auto led = serve(worker, opening);
+    if (!led && outcome) outcome = led;
+  }
+  co_return;
 }
 
 asio::awaitable<void> serve_many(Worker& worker, const std::vector<Opening>& openings) {
@@ -65,14 +71,16 @@ asio::awaitable<void> drop_where(Worker& worker, std::optional<base::Uuid> topic
 
 using ByWorker = std::map<Worker*, std::vector<Opening>>;
 
+void add_openings(const Core& core, const metadata::TopicInfo& topic, ByWorker& by_worker) {
+  for (const auto& assignment : topic.partitions) {
+    auto* log = core.disk->find(assignment.id);
+    if (log) by_worker[&core.worker_of(assignment.id)].push_back({log, assignment.leader_epoch});
+  }
+}
+
 ByWorker openings_of(const Core& core, const metadata::ClusterImage& image) {
   ByWorker by_worker;
-  for (const auto& [name, topic] : image.topics()) {
-    for (const auto& assignment : topic->partitions) {
-      auto* log = core.disk->find(assignment.id);
-      if (log) by_worker[&core.worker_of(assignment.id)].push_back({log, assignment.leader_epoch});
-    }
-  }
+  for (const auto& [name, topic] : image.topics()) add_openings(core, *topic, by_worker);
   return by_worker;
 }
 
@@ -123,24 +131,31 @@ asio::awaitable<void> LocalPartitions::drop_all() {
     co_await run_on(worker->runtime(), drop_where(*worker, std::nullopt));
 }
 
-asio::awaitable<Result<void>> LocalPartitions::open_partition(
-    const metadata::TopicInfo& topic, const PartitionAssignment& assignment) {
-  auto spec = spec_of(topic, assignment);
-  auto created = co_await core_.disk->create_log(std::move(spec));
-  if (!created && created.error() == make_error_code(storage::StorageErrc::already_exists))
-    created = core_.disk->find(assignment.id);
-  if (!created) co_return created.error();
-  const Opening opening{*created, assignment.leader_epoch};
-  Worker& worker = core_.worker_of(assignment.id);
-  co_return co_await run_on(worker.runtime(), serve_one(worker, opening));
+asio::awaitable<Result<void>> LocalPartitions::create_missing(metadata::TopicPtr topic) {
+  constexpr std::size_t kAtOnce = 64;
+  std::vector<storage::LogSpec> specs;
+  for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
+    const auto& assignment = topic->partitions[i];
+    if (keeps(core_, assignment) && !core_.disk->find(assignment.id))
+      specs.push_back(spec_of(*topic, assignment));
+    const bool last = i + 1 == topic->partitions.size();
+    if (specs.empty() || (specs.size() < kAtOnce && !last)) continue;
+    // A stop does not wait for the rest of ten thousand.
+    if (core_.stopping) co_return make_error_code(base::BaseErrc::closed);
+    auto some = std::exchange(specs, {});
+    MQ_CO_TRY_VOID(co_await core_.disk->create_logs(std::move(some)));
+  }
+  co_return Result<void>{};
 }
 
 asio::awaitable<Result<void>> LocalPartitions::open_topic(metadata::TopicPtr topic) {
-  for (const auto& assignment : topic->partitions) {
-    if (!keeps(core_, assignment)) continue;
-    MQ_CO_TRY_VOID(co_await open_partition(*topic, assignment));
-  }
-  co_return Result<void>{};
+  MQ_CO_TRY_VOID(co_await create_missing(topic));
+  ByWorker by_worker;
+  add_openings(core_, *topic, by_worker);
+  Result<void> outcome{};
+  for (const auto& [worker, openings] : by_worker)
+    co_await run_on(worker->runtime(), serve_some(*worker, openings, outcome));
+  co_return outcome;
 }
 
 asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {

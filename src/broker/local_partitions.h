@@ -28,8 +28,8 @@ class LocalPartitions final : public controller::LocalReplicas {
  private:
   [[nodiscard]] storage::LogSpec spec_of(const metadata::TopicInfo& topic,
                                          const metadata::PartitionAssignment& assignment) const;
-  asio::awaitable<base::Result<void>> open_partition(
-      const metadata::TopicInfo& topic, const metadata::PartitionAssignment& assignment);
+  /// Makes the logs of `topic` that are not there yet, some at a time.
+  asio::awaitable<base::Result<void>> create_missing(metadata::TopicPtr topic);
 
   Core& core_;
 };

@@ -37,6 +37,12 @@ void Request::release_memory() {
 
 void Request::answer(std::string header, std::vector<base::SharedBytes> payload,
                      std::shared_ptr<void> held, bool more) {
+  if (header.size() > protocol::kHeaderBytesMax) {
+    return fail(protocol::WireError::invalid_request,
+                fmt::format("the answer's header would have {} bytes, {} are possible; ask for "
+                            "fewer topics or partitions at a time",
+                            header.size(), protocol::kHeaderBytesMax));
+  }
   std::size_t payload_bytes = 0;
   for (const auto& piece : payload) payload_bytes += piece.bytes.size();
   protocol::FrameHead head;
@@ -50,6 +56,8 @@ void Request::answer(std::string header, std::vector<base::SharedBytes> payload,
       protocol::encode_frame(head, header, static_cast<std::uint32_t>(payload_bytes));
   frame.payload = std::move(payload);
   frame.held = std::move(held);
+  // Whoever waits for the records is served before their producer hears of them.
+  frame.gather = frame_.head.api_key == static_cast<std::uint16_t>(protocol::ApiKey::produce);
   connection_->send(std::move(frame));
   if (!more) finish_silently();
 }
