@@ -213,6 +213,28 @@ TEST_F(ConnectionTest, AThousandStalledConnectionsTakeNoMemory) {
   EXPECT_TRUE(client.hello().status().ok());
 }
 
+// PRO-1
+TEST_F(ConnectionTest, ClaimsBeforeHelloTakeNothingAndKeepNobodyOut) {
+  std::vector<testing::RawClient> clients;
+  protocol::FrameHead head;
+  head.api_key = static_cast<std::uint16_t>(ApiKey::hello);
+  const std::string claim =
+      std::string(protocol::kPreface) + protocol::encode_frame(head, "", 60'000).substr(0, 20);
+  for (int i = 0; i < 500; ++i) {
+    clients.push_back(world.connect());
+    clients.back().send_bytes(claim);
+  }
+  auto& worker = *world.broker->core().workers.front();
+  EXPECT_LE(worker.hello_budget().used(), world.limits.hello_bytes);
+  EXPECT_GT(worker.hello_budget().waiting(), 0U);
+  EXPECT_EQ(worker.request_budget().used(), 0U);
+  auto client = world.connect();
+  EXPECT_TRUE(client.hello().status().ok());
+  world.run_for(seconds(12));
+  EXPECT_EQ(world.counter("connections_open"), 1);
+  EXPECT_EQ(worker.hello_budget().used(), 0U);
+}
+
 TEST_F(ConnectionTest, MetadataWaitsForANewerImage) {
   auto client = world.connect();
   client.hello();

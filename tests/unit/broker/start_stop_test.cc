@@ -156,6 +156,25 @@ TEST(BrokerStop, EndsThoughTheDiskFailsEveryCall) {
   EXPECT_LT(world.simulator.now() - began, seconds(20));
 }
 
+TEST(BrokerStop, DoesNotWaitForTheRestOfALargeTopic) {
+  BrokerWorld world;
+  world.disk_times.work_min = world.disk_times.work_max = milliseconds(100);
+  world.disk_times.stall_chance = 0;
+  ASSERT_TRUE(world.start());
+  auto admin = greeted(world);
+  protocol::NewTopic topic;
+  topic.name = "big";
+  topic.partitions = 10'000;
+  protocol::CreateTopicsRequest request;
+  request.topics.push_back(std::move(topic));
+  admin.send(protocol::ApiKey::create_topics, protocol::encode(request));
+  world.run_for(milliseconds(300));
+  const auto began = world.simulator.now();
+  EXPECT_TRUE(world.stop());
+  EXPECT_LT(world.simulator.now() - began, seconds(10));
+  EXPECT_TRUE(world.start());
+}
+
 TEST(BrokerStop, ProcessDeathLosesNothingAcknowledged) {
   BrokerWorld world;
   ASSERT_TRUE(world.start());

@@ -130,6 +130,16 @@ TEST_P(TopicsTest, ListOffsetsTellsBothEnds) {
   EXPECT_EQ(response->results[3].status.error(), WireError::unknown_partition);
 }
 
+TEST_P(TopicsTest, AnAnswerThatNobodyCouldReadIsRefused) {
+  world.create_topic("orders", 10);
+  auto one = client();
+  protocol::DescribeTopicsRequest request;
+  request.names.assign(5000, "orders");
+  const auto answer = one.call(ApiKey::describe_topics, protocol::encode(request));
+  EXPECT_EQ(answer.status().error(), WireError::invalid_request);
+  EXPECT_THAT(answer.status().text, HasSubstr("1048576 are possible"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, TopicsTest, ::testing::Values(1, 3));
 
 }  // namespace
