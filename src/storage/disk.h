@@ -130,6 +130,9 @@ class Disk {
   virtual asio::awaitable<Result<void>> delete_log(model::PartitionId id) = 0;
   /// The same for every partition of a topic that has a directory here, open or not.
   virtual asio::awaitable<Result<void>> delete_topic(base::Uuid topic) = 0;
+  /// Deletions under way and later ones end early with `closed`; the next start does the rest. For
+  /// a stop that shall not wait for them.
+  virtual void give_up_deletions() = 0;
 
   [[nodiscard]] virtual const DiskIdentity& identity() const = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;

@@ -15,6 +15,7 @@ using model::PartitionId;
 
 /// Checkpoints because of rolls come at most this often.
 constexpr auto kCheckpointSpacing = std::chrono::milliseconds(1000);
+constexpr int kRemovedAtOnce = 16;
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
 
@@ -172,7 +173,7 @@ asio::awaitable<void> LocalDisk::close_log(LogPtr log) {
   co_await run_on(log->worker(), std::move(closing));
 }
 
-asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
+asio::awaitable<void> LocalDisk::close_and_forget(PartitionId id) {
   const auto found = logs_.find(id);
   if (found != logs_.end()) {
     const LogPtr log = found->second;
@@ -180,8 +181,12 @@ asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
     co_await close_log(log);
   }
   kept_.erase(id);
-  if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
-  co_return co_await remove_directory(id.text());
+}
+
+asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
+  co_await close_and_forget(id);
+  MQ_CO_TRY_VOID(co_await remove_directory(id.text()));
+  co_return co_await sync_own_directory();
 }
 
 asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
@@ -189,51 +194,66 @@ asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
   for (const auto& [id, log] : logs_) {
     if (id.topic == topic) ids.insert(id);
   }
+  for (const auto& id : ids) co_await close_and_forget(id);
   Result<std::vector<base::DirectoryEntry>> entries = make_error_code(StorageErrc::closed);
   const auto work = [&] { entries = state_->files.list_directory(state_->path); };
   co_await state_->executor.run(work);
   if (!entries) co_return make_error_code(StorageErrc::io_failed);
+  std::size_t removed = 0;
   for (const auto& entry : *entries) {
     const auto id = parse_partition_directory_name(entry.name);
-    if (id && id->topic == topic) ids.insert(*id);
+    if (!id || id->topic != topic) continue;
+    kept_.erase(*id);
+    MQ_CO_TRY_VOID(co_await remove_directory(entry.name));
+    ++removed;
   }
-  for (const auto& id : ids) {
-    MQ_CO_TRY_VOID(co_await delete_log(id));
-  }
+  MQ_CO_TRY_VOID(co_await sync_own_directory());
+  if (removed > 0)
+    base::log_info("storage", "disk {}: removed {} partition(s) of topic {}", state_->path, removed,
+                   topic.hex());
   co_return Result<void>();
 }
 
 /// REC-9: called for topics that the metadata holds as being deleted. Only what is ours inside is
-/// removed; should anything else be left, the directory goes to unknown/.
+/// removed, a few files at a time, so that the disk's other work comes between.
 asio::awaitable<Result<void>> LocalDisk::remove_directory(std::string name) {
-  auto& files = state_->files;
   const std::string path = path_of(name);
-  Result<std::vector<base::DirectoryEntry>> entries = make_error_code(StorageErrc::closed);
-  const auto look = [&] { entries = files.list_directory(path); };
-  co_await state_->executor.run(look);
-  if (!entries && entries.error() == make_error_code(base::BaseErrc::not_found))
-    co_return Result<void>();
-  if (!entries) co_return make_error_code(StorageErrc::io_failed);
-  Result<void> removed;
-  for (const auto& entry : *entries) {
-    const bool ours = parse_segment_file_name(entry.name) || parse_index_file_name(entry.name) ||
-                      entry.name.starts_with(kTopicFile);
-    if (!ours || entry.is_directory) continue;
-    const auto remove = [&] { removed = files.remove_file(path + "/" + entry.name); };
-    co_await state_->executor.run(remove);  // one at a time: other work of the disk comes between
-    if (!removed) co_return make_error_code(StorageErrc::io_failed);
-  }
-  const auto finish = [&] {
-    removed = files.remove_directory(path);
-    if (removed) removed = files.sync_directory(state_->path);
-  };
-  co_await state_->executor.run(finish);
-  if (!removed) {
+  while (true) {
+    if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
+    if (giving_up_deletions_ || stopping_) co_return make_error_code(StorageErrc::closed);
+    Result<void> removed;
+    const auto work = [&] { removed = remove_some_files(path); };
+    co_await state_->executor.run(work);
+    if (removed || removed.error() == make_error_code(base::BaseErrc::not_found))
+      co_return Result<void>();
+    if (removed.error() == make_error_code(base::BaseErrc::would_block)) continue;
     base::log_warning("storage", "{} is not removed whole: {}", path, removed.error().message());
     co_return make_error_code(StorageErrc::io_failed);
   }
-  base::log_info("storage", "removed {}", path);
-  co_return Result<void>();
+}
+
+/// would_block: there is more to remove.
+Result<void> LocalDisk::remove_some_files(const std::string& path) {
+  auto& files = state_->files;
+  MQ_TRY(const auto entries, files.list_directory(path));
+  int left = kRemovedAtOnce;
+  for (const auto& entry : entries) {
+    const bool ours = parse_segment_file_name(entry.name) || parse_index_file_name(entry.name) ||
+                      entry.name.starts_with(kTopicFile);
+    if (!ours || entry.is_directory) continue;
+    if (left-- == 0) return make_error_code(base::BaseErrc::would_block);
+    MQ_TRY_VOID(files.remove_file(path + "/" + entry.name));
+  }
+  return files.remove_directory(path);
+}
+
+asio::awaitable<Result<void>> LocalDisk::sync_own_directory() {
+  Result<void> synced;
+  const auto work = [&] { synced = state_->files.sync_directory(state_->path); };
+  co_await state_->executor.run(work);
+  if (synced) co_return synced;
+  state_->fail("fsync", state_->path, synced.error());
+  co_return make_error_code(StorageErrc::disk_failed);
 }
 
 void LocalDisk::start() {

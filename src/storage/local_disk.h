@@ -32,6 +32,7 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs) override;
   asio::awaitable<Result<void>> delete_log(model::PartitionId id) override;
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic) override;
+  void give_up_deletions() override { giving_up_deletions_ = true; }
   const DiskIdentity& identity() const override { return identity_; }
   const std::string& path() const override { return state_->path; }
   bool failed() const override { return state_->failed(); }
@@ -79,7 +80,10 @@ class LocalDisk final : public Disk {
   asio::awaitable<bool> pause(std::chrono::milliseconds interval);
   void state_changed();
   asio::awaitable<void> close_log(LogPtr log);
+  asio::awaitable<void> close_and_forget(model::PartitionId id);
   asio::awaitable<Result<void>> remove_directory(std::string name);
+  Result<void> remove_some_files(const std::string& path);
+  asio::awaitable<Result<void>> sync_own_directory();
   asio::awaitable<Result<void>> write_clean_marker();
   asio::awaitable<void> end_all();
 
@@ -97,6 +101,7 @@ class LocalDisk final : public Disk {
   base::TaskGroup tasks_;
   base::WaitList wake_;
   bool stopping_ = false;
+  bool giving_up_deletions_ = false;
   bool checking_space_ = false;
   std::uint64_t free_bytes_ = 0;
   std::function<void()> changed_;

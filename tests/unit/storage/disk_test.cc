@@ -214,6 +214,32 @@ TEST(Disk, TopicHalfDeletedByACrashIsNotAStranger) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(*world.files->exists(world.directory(i)));
 }
 
+TEST(Disk, GivenUpDeletionEndsEarlyAndIsDoneByTheNextStart) {
+  StorageWorld world;
+  world.start(50);
+  for (int i = 0; i < 50; ++i) world.append(1, 100, i);
+  std::optional<base::Error> ended;
+  auto task = [](storage::Disk& disk, base::Uuid topic,
+                 std::optional<base::Error>& out) -> asio::awaitable<void> {
+    auto deleting = disk.delete_topic(topic);
+    const auto result = co_await std::move(deleting);
+    out = result ? base::Error() : result.error();
+  };
+  world.runtime.spawn("delete", task(*world.disk, world.topic, ended));
+  world.pass(std::chrono::milliseconds(30));
+  EXPECT_FALSE(ended);
+  world.disk->give_up_deletions();
+  world.simulator.run_until([&] { return ended.has_value(); }, std::chrono::seconds(20));
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(*ended, make_error_code(StorageErrc::closed));
+  ASSERT_TRUE(world.stop());
+  world.deleting = {world.topic};
+  world.start(0);
+  auto deleting = world.disk->delete_topic(world.topic);
+  ASSERT_TRUE(run(world.simulator, std::move(deleting)));
+  for (int i = 0; i < 50; ++i) EXPECT_FALSE(*world.files->exists(world.directory(i)));
+}
+
 TEST(Disk, ReaderUnderWayIsWaitedForWhenALogIsDeleted) {
   StorageWorld world;
   world.config.tail_cache_bytes = 1;
