@@ -21,6 +21,7 @@ struct Topic {
 class World {
  public:
   explicit World(std::uint64_t seed) : machine_(seed) {
+    ledger_.range = [this](const TopicPartition& name) { return range_of(name); };
     machine_.simulator.on_step([this] {
       if (life_ && !machine_.failed()) machine_.checked([this] { life_->observe(); });
     });
@@ -37,7 +38,7 @@ class World {
   void end_broker(BrokerEnd how);
   asio::awaitable<void> create_topics();
   asio::awaitable<void> create_topic(const Topic& topic);
-  void check_recovered(BrokerEnd how);
+  void check_recovered();
   asio::awaitable<void> trouble();
   void calm_down();
   void check_all();
@@ -45,6 +46,7 @@ class World {
   void end_clients();
   bool wait_for(const std::function<bool()>& done, base::Duration limit, std::string_view what);
   storage::PartitionLog* log_of(const std::string& topic, std::int32_t partition);
+  std::optional<std::pair<std::int64_t, std::int64_t>> range_of(const TopicPartition& name);
 
   BrokerMachine machine_;
   SharedLedger ledger_;
@@ -55,7 +57,7 @@ class World {
   bool topics_made_ = false;
   bool troubled_ = true;
   bool trouble_ended_ = true;
-  bool sync_failed_ = false;
+  bool pages_lost_ = false;  // by a power cut since the last check
   bool may_go_ = true;
   std::uint64_t lives_ = 0;
 };
@@ -111,16 +113,22 @@ storage::PartitionLog* World::log_of(const std::string& topic, std::int32_t part
   return life_->broker().core().disk->find({found->id, partition});
 }
 
+std::optional<std::pair<std::int64_t, std::int64_t>> World::range_of(const TopicPartition& name) {
+  auto* const log = life_ && life_->serving() ? log_of(name.topic, name.partition) : nullptr;
+  if (log == nullptr) return std::nullopt;
+  return std::pair(log->log_start_offset().value(), log->confirmed_end().value());
+}
+
 /// Straight after a start: what clients know must be there, but for what the end of the life before
 /// may take.
-void World::check_recovered(BrokerEnd how) {
+void World::check_recovered() {
   for (const auto& topic : topics_) {
     for (std::int32_t p = 0; p < topic.partitions; ++p) {
       auto& ledger = ledger_.of(topic.name, p);
       auto* const log = log_of(topic.name, p);
       require(log != nullptr, "{}: no log after a restart", ledger.name());
       const auto end = log->log_end_offset().value();
-      const bool may_lose = topic.memory && (how == BrokerEnd::power_cut || sync_failed_);
+      const bool may_lose = topic.memory && pages_lost_;
       if (may_lose && end < ledger.end()) {
         ++ledger_.losses[{topic.name, p}];
         ledger.forget_from(end);
@@ -129,7 +137,7 @@ void World::check_recovered(BrokerEnd how) {
               ledger.name(), ledger.end(), end);
     }
   }
-  sync_failed_ = false;
+  pages_lost_ = false;
 }
 
 bool World::start_broker(bool may_die) {
@@ -275,11 +283,10 @@ void World::run() {
   make_clients();
   machine_.spawn("trouble", trouble());
   const auto lives = machine_.random.between(2, 6);
-  BrokerEnd last = BrokerEnd::clean_stop;
   for (std::uint64_t i = 0; !machine_.failed(); ++i) {
     const bool final = i >= lives;
     const bool up = start_broker(!final);
-    if (up && topics_made_) machine_.checked([&] { check_recovered(last); });
+    if (up && topics_made_) machine_.checked([this] { check_recovered(); });
     if (up && !topics_made_) machine_.spawn("create topics", create_topics());
     if (up && final) {
       wait_for([this] { return topics_made_ || life_->dead(); }, 1min, "topics are not created");
@@ -292,10 +299,11 @@ void World::run() {
     if (up && !final)
       wait_for([this] { return life_->dead(); }, machine_.random.duration(50ms, 25s), "");
     const auto dice = machine_.random.below(10);
-    last = dice < 3 && !life_->dead() ? BrokerEnd::clean_stop
-           : dice < 6                 ? BrokerEnd::kill
-                                      : BrokerEnd::power_cut;
-    end_broker(last);
+    const BrokerEnd how = dice < 3 && !life_->dead() ? BrokerEnd::clean_stop
+                          : dice < 6                 ? BrokerEnd::kill
+                                                     : BrokerEnd::power_cut;
+    pages_lost_ = pages_lost_ || how == BrokerEnd::power_cut;
+    end_broker(how);
     if (!life_ && !machine_.failed()) machine_.simulator.run_for(machine_.random.duration(0ms, 3s));
   }
   troubled_ = false;

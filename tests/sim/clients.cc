@@ -203,12 +203,19 @@ void SimConsumer::take(const RecordView& record) {
 /// reason.
 void SimConsumer::failed(const Error& error) {
   require(error.code == Errc::offset_out_of_range, "a consumer got {}", to_string(error));
+  // The broker may have gone since it said so.
   bool explained = false;
+  const auto positions = core_.positions();
   for (const auto& partition : partitions_) {
-    explained = explained || ledger_.losses[partition] > 0 || ledger_.has_retention[partition];
+    const auto range = ledger_.range(partition);
+    const auto position = positions.find(partition);
+    explained = explained || !range || position == positions.end() ||
+                position->second < range->first || position->second > range->second;
+    explained = explained || ledger_.losses[partition] > 0;
     next_[partition] = -1;
   }
-  require(explained, "a consumer got out of range without retention or loss: {}", error.message);
+  require(explained, "LOG-11: a consumer got out of range at an offset that is there: {}",
+          error.message);
   machine_.spawn("consumer back to start", rewind());
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,8 @@ struct SharedLedger {
   /// Raised when unsynced records may have been lost: positions beyond the log's end are no wonder.
   std::map<TopicPartition, int> losses;
   std::map<TopicPartition, bool> has_retention;
+  /// What the broker's log holds now: [start, end). Nothing while no broker serves.
+  std::function<std::optional<std::pair<std::int64_t, std::int64_t>>(const TopicPartition&)> range;
 };
 
 /// One producer on a machine of its own: sends numbered values to one topic until told to stop, and
