@@ -150,6 +150,10 @@ std::size_t FrameWriter::gather(std::vector<OutgoingFrame>& writing,
   return bytes;
 }
 
+asio::awaitable<void> FrameWriter::gather_more() {
+  return asio::post(runtime_.executor(), asio::use_awaitable);
+}
+
 asio::awaitable<Result<void>> FrameWriter::run() {
   std::vector<OutgoingFrame> writing;
   std::vector<asio::const_buffer> pieces;
@@ -158,6 +162,7 @@ asio::awaitable<Result<void>> FrameWriter::run() {
       idle_ = true;
       co_await changed_.wait();
       idle_ = false;
+      if (!queue_.empty() && queue_.front().gather) co_await gather_more();
     }
     if (closed_ || queue_.empty()) break;
     const std::size_t bytes = gather(writing, pieces);

@@ -88,7 +88,9 @@ struct OutgoingFrame {
   std::string head_and_header;
   std::vector<base::SharedBytes> payload;
   std::function<void()> written;  ///< called once the frame is written; not if it is given up
-  std::shared_ptr<void> held;     ///< goes away when the frame is written or given up
+  /// May wait until what else is ready on this thread has run, so that more frames join its write.
+  bool gather = false;
+  std::shared_ptr<void> held;  ///< goes away when the frame is written or given up
 
   [[nodiscard]] std::size_t bytes() const noexcept;
 };
@@ -116,6 +118,8 @@ class FrameWriter {
   [[nodiscard]] base::TimePoint writing_since() const noexcept { return writing_since_; }
 
  private:
+  /// Suspends once behind everything that is ready on this thread.
+  asio::awaitable<void> gather_more();
   /// Moves what one write takes from the queue to `writing` and lists its pieces; returns their
   /// bytes.
   std::size_t gather(std::vector<OutgoingFrame>& writing, std::vector<asio::const_buffer>& pieces);
