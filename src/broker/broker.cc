@@ -101,7 +101,10 @@ Result<void> Broker::listen() {
   auto acceptor = parts_.network->listen(bind);
   if (!acceptor) {
     const bool used = acceptor.error() == make_error_code(base::BaseErrc::address_in_use);
-    const std::string why = used ? "another process listens there" : acceptor.error().message();
+    const bool foreign = acceptor.error() == make_error_code(base::BaseErrc::not_found);
+    const std::string why = used      ? "another process listens there"
+                            : foreign ? "it is no address of this machine"
+                                      : acceptor.error().message();
     return refuse(acceptor.error(), used ? WireError::port_in_use : WireError::config_invalid,
                   fmt::format("cannot listen on {}: {}", bind.text(), why));
   }
@@ -196,6 +199,8 @@ asio::awaitable<void> Broker::stop_serving() {
   const auto deadline = home_.now() + core_.limits.drain_timeout;
   if (listener_) listener_->close();
   co_await tasks_.wait();
+  // The next start goes on with a deletion under way.
+  if (disk_) disk_->give_up_deletions();
   if (controller_) co_await controller_->stop();
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), worker->stop(deadline));
