@@ -1,0 +1,51 @@
+// A checker that never failed is not trusted: each known mistake, switched on, must be found within
+// so many seeds.
+
+#include "base/mutants.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/broker_world.h"
+#include "sim/storage_world.h"
+
+namespace mq::sim {
+namespace {
+
+struct Mistake {
+  const char* name;
+  Report (*world)(std::uint64_t seed);
+  std::uint64_t seeds_max;
+};
+
+void PrintTo(const Mistake& mistake, std::ostream* out) { *out << mistake.name; }
+
+class Mutants : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(Mutants, AreFound) {
+  const auto& mistake = GetParam();
+  const base::EnabledMutant enabled(mistake.name);
+  for (std::uint64_t seed = 1; seed <= mistake.seeds_max; ++seed) {
+    const auto report = mistake.world(seed);
+    if (report.ok()) continue;
+    std::cout << mistake.name << ": seed " << seed << ": " << report.violation << "\n";
+    return;
+  }
+  FAIL() << mistake.name << " was not found within " << mistake.seeds_max << " seeds";
+}
+
+INSTANTIATE_TEST_SUITE_P(Storage, Mutants,
+                         ::testing::Values(Mistake{"serve_unsynced_tail", run_storage_world, 100},
+                                           Mistake{"retry_fsync_after_eio", run_storage_world, 100},
+                                           Mistake{"append_time_follows_the_clock",
+                                                   run_storage_world, 30}),
+                         [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(Broker, Mutants,
+                         ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},
+                                           Mistake{"high_watermark_at_log_end", run_broker_world,
+                                                   60},
+                                           Mistake{"order_rule_off", run_broker_world, 60}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace mq::sim
