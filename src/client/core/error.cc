@@ -32,8 +32,6 @@ std::string_view base_reason(base::BaseErrc code) {
     case BaseErrc::too_large:
     case BaseErrc::address_in_use:
     case BaseErrc::not_permitted:
-    case BaseErrc::address_not_local:
-    case BaseErrc::read_only:
       return "the network failed";
   }
   return "the network failed";
