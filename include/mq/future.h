@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <coroutine>
 #include <functional>
@@ -51,7 +53,8 @@ class FutureState {
   bool wait_for(std::optional<Duration> duration) {
     std::unique_lock lock(mutex_);
     const auto there = [this] { return result_.has_value(); };
-    if (duration) return ready_.wait_for(lock, *duration, there);
+    constexpr Duration kForEver = std::chrono::hours(24 * 365 * 100);  // longer cannot be added
+    if (duration) return ready_.wait_for(lock, (std::min)(*duration, kForEver), there);
     ready_.wait(lock, there);
     return true;
   }

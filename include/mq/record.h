@@ -63,34 +63,35 @@ struct TopicPartition {
 
 /// One record to be sent: Record("orders").key("42").value("paid"). Without key() the key is null;
 /// without value() the value is null too (a tombstone). Null, empty and absent headers arrive as
-/// they were given.
+/// they were given. The builders return by value, so that `record = std::move(record).header(…)` in
+/// a loop works too.
 class MQ_EXPORT Record {
  public:
   explicit Record(std::string topic) : topic_(std::move(topic)) {}
 
-  Record&& key(Blob key) && {
+  Record key(Blob key) && {
     key_ = std::move(key);
     return std::move(*this);
   }
-  Record&& value(Blob value) && {
+  Record value(Blob value) && {
     value_ = std::move(value);
     return std::move(*this);
   }
-  Record&& tombstone() && {
+  Record tombstone() && {
     value_.reset();
     return std::move(*this);
   }
-  Record&& header(std::string name, std::optional<Blob> value) && {
+  Record header(std::string name, std::optional<Blob> value) && {
     headers_.push_back(Header{std::move(name), std::move(value)});
     return std::move(*this);
   }
   /// Default: by key; without a key, the partition changes from batch to batch.
-  Record&& partition(std::int32_t partition) && {
+  Record partition(std::int32_t partition) && {
     partition_ = partition;
     return std::move(*this);
   }
   /// Default: the time of send().
-  Record&& timestamp(Timestamp timestamp) && {
+  Record timestamp(Timestamp timestamp) && {
     timestamp_ = timestamp;
     return std::move(*this);
   }

@@ -90,7 +90,7 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  Result() = default;
+  Result() noexcept {}  // not defaulted, which would zero the room for an error first
   Result(Error error) : error_(std::move(error)) {}  // NOLINT: implicit, as std::expected
 
   [[nodiscard]] bool has_value() const noexcept { return !error_.has_value(); }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kClientIdBytesMax = 128;
 constexpr std::uint16_t kDefaultPort = 9500;
+constexpr Duration kTimeMax = std::chrono::hours(24 * 24);  // fits 31 bits of milliseconds
 constexpr std::size_t kBatchBytesMin = 1024;
 constexpr std::size_t kBatchBytesMax = std::size_t{16} << 20;
 constexpr std::size_t kFetchBytesMin = 1024;
@@ -20,9 +21,22 @@ void refuse(std::vector<Error>& problems, std::string message) {
   problems.push_back(client::make_error(Errc::invalid_client_config, std::move(message)));
 }
 
+/// Longer is a mistake in the unit; and every deadline can be reckoned.
+void check_not_longer(std::vector<Error>& problems, std::string_view name, Duration value) {
+  if (value > kTimeMax)
+    refuse(problems, fmt::format("{} is {} ms; it must be at most {} days", name, value.count(),
+                                 kTimeMax / std::chrono::hours(24)));
+}
+
 void check_positive(std::vector<Error>& problems, std::string_view name, Duration value) {
   if (value <= Duration::zero())
     refuse(problems, fmt::format("{} is {} ms; it must be above 0", name, value.count()));
+  check_not_longer(problems, name, value);
+}
+
+void check_not_negative(std::vector<Error>& problems, std::string_view name, Duration value) {
+  if (value < Duration::zero()) refuse(problems, fmt::format("{} is negative", name));
+  check_not_longer(problems, name, value);
 }
 
 void check_range(std::vector<Error>& problems, std::string_view name, std::size_t value,
@@ -51,9 +65,9 @@ std::vector<Error> ClientConfig::validate() const {
 
 std::vector<Error> ProducerConfig::validate() const {
   std::vector<Error> problems = ClientConfig::validate();
-  if (linger < Duration::zero()) refuse(problems, "linger is negative");
+  check_not_negative(problems, "linger", linger);
   check_positive(problems, "delivery_timeout", delivery_timeout);
-  if (close_timeout < Duration::zero()) refuse(problems, "close_timeout is negative");
+  check_not_negative(problems, "close_timeout", close_timeout);
   check_range(problems, "batch_bytes", batch_bytes, kBatchBytesMin, kBatchBytesMax);
   if (buffer_bytes < kBatchBytesMin)
     refuse(problems,

@@ -28,15 +28,15 @@ Blob Blob::borrow(Bytes bytes, std::shared_ptr<const void> keep_alive) {
 
 Record RecordView::to_owned() const {
   Record record{std::string(topic)};
-  if (key) std::move(record).key(Blob::copy_of(*key));
-  if (value) std::move(record).value(Blob::copy_of(*value));
+  if (key) record = std::move(record).key(Blob::copy_of(*key));
+  if (value) record = std::move(record).value(Blob::copy_of(*value));
   for (const HeaderView& header : headers) {
     std::optional<Blob> copy;
     if (header.value) copy = Blob::copy_of(*header.value);
-    std::move(record).header(std::string(header.name), std::move(copy));
+    record = std::move(record).header(std::string(header.name), std::move(copy));
   }
-  std::move(record).partition(partition);
-  std::move(record).timestamp(timestamp);
+  record = std::move(record).partition(partition);
+  record = std::move(record).timestamp(timestamp);
   return record;
 }
 

@@ -4,6 +4,7 @@
 
 #include "client/core/consumer_core.h"
 #include "client/core/error.h"
+#include "client/shell_deadline.h"
 #include "client/shell_io_thread.h"
 #include "client/shell_log.h"
 #include "mq/consumer.h"
@@ -55,7 +56,7 @@ void Consumer::Impl::announce() {
 }
 
 Result<Batch> Consumer::Impl::poll(Duration timeout) {
-  const auto deadline = Clock::now() + timeout;
+  const auto deadline = client::deadline_after(Clock::now(), timeout);
   std::uint64_t seen = 0;
   while (true) {
     {

@@ -10,6 +10,7 @@
 #include "client/core/error.h"
 #include "client/core/producer_core.h"
 #include "client/shell_callback_thread.h"
+#include "client/shell_deadline.h"
 #include "client/shell_io_thread.h"
 #include "client/shell_log.h"
 #include "mq/producer.h"
@@ -229,7 +230,7 @@ Result<void> Producer::Impl::close(Duration timeout) {
     const std::lock_guard lock(mutex);
     room.notify_all();  // senders that wait learn that it is closed
   }
-  wait_flushed(core.begin_flush(), Clock::now() + timeout);
+  wait_flushed(core.begin_flush(), client::deadline_after(Clock::now(), timeout));
   const std::size_t left = io.call(core.stop()).value_or(0);
   callbacks->stop();
   io.stop();
@@ -358,7 +359,7 @@ Future<Delivery> Producer::send(Record record) {
 Result<Delivery> Producer::send_sync(Record record) { return send(std::move(record)).get(); }
 
 Result<void> Producer::flush(Duration timeout) {
-  const auto deadline = Clock::now() + timeout;
+  const auto deadline = client::deadline_after(Clock::now(), timeout);
   if (impl_->wait_flushed(impl_->core.begin_flush(), deadline)) return {};
   return client::make_error(Errc::timed_out, fmt::format("{} records have no result after {} ms",
                                                          pending(), timeout.count()));

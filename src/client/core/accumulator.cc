@@ -179,6 +179,7 @@ void Accumulator::open_batch(ProducerPartition& partition) {
   const auto limit = static_cast<std::uint32_t>(
       std::min<std::size_t>(config_.batch_bytes, partition.topic->batch_bytes_max));
   partition.open->builder.emplace(pool_, limit, partition.expected_bytes);
+  if (config_.on_delivery) partition.open->cookies.reserve(partition.expected_records);
 }
 
 /// The open batch takes no more records. Records without key go on to the next partition.
@@ -188,6 +189,7 @@ void Accumulator::seal(ProducerPartition& partition) {
   // A batch that was full makes room for a full one; a power of two spares the copies on the way
   // there.
   partition.expected_bytes += partition.expected_bytes / 8;
+  partition.expected_records = batch.record_count + batch.record_count / 8;
   partition.sealed.push_back(std::move(partition.open));
   ProducerTopic& topic = *partition.topic;
   if (topic.partitions[topic.sticky].get() == &partition)

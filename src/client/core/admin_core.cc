@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "client/core/error.h"
 #include "client/core/request.h"
+#include "model/topic_settings.h"
 #include "protocol/describe_broker.h"
 #include "protocol/topics.h"
+#include "protocol/utf8.h"
 
 namespace mq::client {
 namespace {
@@ -15,14 +18,8 @@ namespace {
 using protocol::ApiKey;
 
 constexpr std::chrono::milliseconds kPause{50};
-
-/// The outcome of each item when the whole request failed.
-template <class T, class Items, class NameOf>
-PerItem<T> all_failed(const Items& items, NameOf name_of, const Error& error) {
-  PerItem<T> outcomes;
-  for (const auto& item : items) outcomes.emplace(name_of(item), error);
-  return outcomes;
-}
+/// Longer than any topic's, shorter than what a request would cut off.
+constexpr std::size_t kNameBytesMax = 1000;
 
 /// An item that the broker's answer does not mention.
 Error left_out(const std::string& name) {
@@ -30,6 +27,35 @@ Error left_out(const std::string& name) {
                            fmt::format("the broker's answer does not mention '{}'", name));
   error.maybe_applied = true;
   return error;
+}
+
+/// False for a name that no request carries as it is: its answer could not be told from others.
+bool sendable(const std::string& name) {
+  return name.size() <= kNameBytesMax && protocol::valid_utf8(name);
+}
+
+/// Takes the names out that are no topics' whatever a broker says; they have their outcome.
+template <class T>
+void refuse_unsendable(std::vector<std::string>& names, PerItem<T>& outcomes) {
+  std::erase_if(names, [&](const std::string& name) {
+    if (sendable(name)) return false;
+    outcomes.emplace(
+        name, make_error(Errc::unknown_topic,
+                         fmt::format("there is no topic \"{}\"", base::printable(name, 260))));
+    return true;
+  });
+}
+
+void refuse_unsendable(std::vector<NewTopic>& topics, PerItem<CreatedTopic>& outcomes) {
+  std::erase_if(topics, [&](const NewTopic& topic) {
+    if (sendable(topic.name)) return false;
+    const auto rule = model::check_topic_name(topic.name);
+    outcomes.emplace(topic.name,
+                     make_error(Errc::invalid_topic_name,
+                                fmt::format("topic \"{}\": {}", base::printable(topic.name, 260),
+                                            rule.value_or("the name cannot be sent"))));
+    return true;
+  });
 }
 
 std::string broker_place(const ClientCore& core, std::int32_t broker) {
@@ -111,7 +137,7 @@ base::TimePoint AdminCore::deadline() const {
 template <class Request, class Response>
 asio::awaitable<Result<Response>> AdminCore::ask(ApiKey api, Request request,
                                                  base::Result<Response> (*decode)(base::Bytes),
-                                                 base::TimePoint deadline) {
+                                                 base::TimePoint deadline, Repeat repeat) {
   while (true) {
     auto connection = co_await core_.pool.any(deadline);
     if (!connection) co_return connection.error();
@@ -121,7 +147,8 @@ asio::awaitable<Result<Response>> AdminCore::ask(ApiKey api, Request request,
     message.header = protocol::encode(request);
     message.deadline = deadline;
     auto answer = co_await exchange(*connection, std::move(message), decode);
-    if (answer || !answer.error().retriable || answer.error().maybe_applied) co_return answer;
+    if (answer || !answer.error().retriable) co_return answer;
+    if (answer.error().maybe_applied && repeat == Repeat::unless_applied) co_return answer;
     if (core_.runtime.now() + kPause >= deadline) co_return answer;
     co_await core_.runtime.sleep_for(kPause);
   }
@@ -153,6 +180,9 @@ asio::awaitable<void> AdminCore::wait_until_known(std::vector<std::string> names
 asio::awaitable<PerItem<CreatedTopic>> AdminCore::create_topics(std::vector<NewTopic> topics,
                                                                 bool dry_run) {
   const base::TimePoint until = deadline();
+  PerItem<CreatedTopic> outcomes;
+  refuse_unsendable(topics, outcomes);
+  if (topics.empty()) co_return outcomes;
   protocol::CreateTopicsRequest request;
   request.validate_only = dry_run;
   for (const NewTopic& topic : topics) {
@@ -165,12 +195,12 @@ asio::awaitable<PerItem<CreatedTopic>> AdminCore::create_topics(std::vector<NewT
     request.topics.push_back(std::move(wanted));
   }
   const auto answer = co_await ask(ApiKey::create_topics, std::move(request),
-                                   &protocol::decode_create_topics_response, until);
+                                   &protocol::decode_create_topics_response, until,
+                                   dry_run ? Repeat::always : Repeat::unless_applied);
   if (!answer) {
-    co_return all_failed<CreatedTopic>(
-        topics, [](const NewTopic& topic) { return topic.name; }, answer.error());
+    for (const NewTopic& topic : topics) outcomes.emplace(topic.name, answer.error());
+    co_return outcomes;
   }
-  PerItem<CreatedTopic> outcomes;
   std::vector<std::string> created;
   for (const auto& result : answer->results) {
     if (!result.status.ok()) {
@@ -193,15 +223,18 @@ asio::awaitable<PerItem<CreatedTopic>> AdminCore::create_topics(std::vector<NewT
 
 asio::awaitable<PerItem<void>> AdminCore::delete_topics(std::vector<std::string> names) {
   const base::TimePoint until = deadline();
+  PerItem<void> outcomes;
+  refuse_unsendable(names, outcomes);
+  if (names.empty()) co_return outcomes;
   protocol::DeleteTopicsRequest request;
   request.names = names;
-  const auto answer = co_await ask(ApiKey::delete_topics, std::move(request),
-                                   &protocol::decode_delete_topics_response, until);
+  const auto answer =
+      co_await ask(ApiKey::delete_topics, std::move(request),
+                   &protocol::decode_delete_topics_response, until, Repeat::unless_applied);
   if (!answer) {
-    co_return all_failed<void>(
-        names, [](const std::string& name) { return name; }, answer.error());
+    for (const std::string& name : names) outcomes.emplace(name, answer.error());
+    co_return outcomes;
   }
-  PerItem<void> outcomes;
   std::vector<std::string> deleted;
   for (const auto& result : answer->results) {
     if (result.status.ok()) {
@@ -221,8 +254,9 @@ asio::awaitable<PerItem<void>> AdminCore::delete_topics(std::vector<std::string>
 
 asio::awaitable<Result<std::vector<TopicSummary>>> AdminCore::list_topics() {
   protocol::ListTopicsRequest request;
-  const auto answer = co_await ask(ApiKey::list_topics, std::move(request),
-                                   &protocol::decode_list_topics_response, deadline());
+  const auto answer =
+      co_await ask(ApiKey::list_topics, std::move(request), &protocol::decode_list_topics_response,
+                   deadline(), Repeat::always);
   if (!answer) co_return answer.error();
   std::vector<TopicSummary> topics;
   for (const auto& topic : answer->topics) topics.push_back(to_public(topic));
@@ -231,15 +265,18 @@ asio::awaitable<Result<std::vector<TopicSummary>>> AdminCore::list_topics() {
 
 asio::awaitable<PerItem<TopicDescription>> AdminCore::describe_topics(
     std::vector<std::string> names) {
+  PerItem<TopicDescription> outcomes;
+  refuse_unsendable(names, outcomes);
+  if (names.empty()) co_return outcomes;
   protocol::DescribeTopicsRequest request;
   request.names = names;
-  const auto answer = co_await ask(ApiKey::describe_topics, std::move(request),
-                                   &protocol::decode_describe_topics_response, deadline());
+  const auto answer =
+      co_await ask(ApiKey::describe_topics, std::move(request),
+                   &protocol::decode_describe_topics_response, deadline(), Repeat::always);
   if (!answer) {
-    co_return all_failed<TopicDescription>(
-        names, [](const std::string& name) { return name; }, answer.error());
+    for (const std::string& name : names) outcomes.emplace(name, answer.error());
+    co_return outcomes;
   }
-  PerItem<TopicDescription> outcomes;
   for (const auto& topic : answer->topics) {
     if (topic.status.ok()) {
       outcomes.emplace(topic.name, to_public(topic));

@@ -28,12 +28,13 @@ class AdminCore {
 
  private:
   [[nodiscard]] base::TimePoint deadline() const;
-  /// Sends to any broker; again after "try again" answers that say nothing was applied, until the
-  /// deadline.
+  /// Sends to any broker; again, until the deadline, after "try again" answers that say nothing was
+  /// applied, or whatever they say when the request may be repeated.
+  enum class Repeat : std::uint8_t { unless_applied, always };
   template <class Request, class Response>
   asio::awaitable<Result<Response>> ask(protocol::ApiKey api, Request request,
                                         base::Result<Response> (*decode)(base::Bytes),
-                                        base::TimePoint deadline);
+                                        base::TimePoint deadline, Repeat repeat);
   asio::awaitable<void> wait_until_known(std::vector<std::string> names, bool present,
                                          base::TimePoint deadline);
   asio::awaitable<Result<BrokerDescription>> describe_broker(std::int32_t id, std::string address);

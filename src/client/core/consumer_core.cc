@@ -15,6 +15,14 @@ Error not_assigned(const TopicPartition& partition) {
                                                     partition.topic, partition.partition));
 }
 
+/// No offset is below 0; -1 is not the end here.
+std::optional<Error> check_start(const TopicPartition& partition, Start start) {
+  if (start.kind != Start::at_offset || start.offset >= 0) return std::nullopt;
+  return make_error(Errc::invalid_argument,
+                    fmt::format("{}/{}: offset {} is negative; Start::latest is the end",
+                                partition.topic, partition.partition, start.offset));
+}
+
 OffsetPoint point_of(Start start) {
   return start.kind == Start::latest ? OffsetPoint::latest : OffsetPoint::earliest;
 }
@@ -60,6 +68,7 @@ asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Star
   std::map<std::string, TopicPtr> topics;
   std::vector<OffsetLookup::Key> keys;
   for (const auto& [name, start] : partitions) {
+    if (auto refusal = check_start(name, start)) co_return *std::move(refusal);
     TopicPtr& topic = topics[name.topic];
     if (!topic) {
       const auto looked_up = co_await core_.metadata.lookup(name.topic, deadline());
@@ -86,6 +95,7 @@ asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Star
     partition->position = offsets->at({partition->id, point_of(start)});
   }
   buffer_.assign(std::move(next));
+  fetcher_.forget_trouble();
   fetcher_.wake();
   co_return Result<void>{};
 }
@@ -93,6 +103,7 @@ asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Star
 asio::awaitable<Result<void>> ConsumerCore::seek(TopicPartition name, Start to) {
   const ReadPartitionPtr partition = buffer_.find(name);
   if (!partition) co_return not_assigned(name);
+  if (auto refusal = check_start(name, to)) co_return *std::move(refusal);
   std::int64_t offset = to.offset;
   if (to.kind != Start::at_offset) {
     std::vector<OffsetLookup::Key> keys;

@@ -65,6 +65,7 @@ ReadPartitionPtr FetchBuffer::take_next(std::optional<Error>& error) {
       const ReadPartitionPtr& partition = order_[(turn_ + i) % order_.size()];
       if (partition->paused) continue;
       const bool begun = partition->reader || !partition->left.empty();
+      if (!begun) follow_jumps(*partition);
       if (!begun && partition->chunks.empty()) {
         if (!partition->error) continue;
         error = std::exchange(partition->error, std::nullopt);
@@ -141,11 +142,19 @@ void FetchBuffer::put_error(ReadPartition& partition, std::uint64_t generation, 
   if (on_data_) on_data_();
 }
 
-bool FetchBuffer::reset(ReadPartition& partition, std::uint64_t generation, std::int64_t offset) {
+bool FetchBuffer::jump(ReadPartition& partition, std::uint64_t generation, std::int64_t offset) {
   const std::lock_guard lock(mutex_);
   if (partition.generation != generation || partition.removed) return false;
-  partition.position = offset;
+  partition.chunks.push_back(FetchedChunk{{}, {}, offset});
   return true;
+}
+
+/// Takes the jumps at the front of what is there.
+void FetchBuffer::follow_jumps(ReadPartition& partition) {
+  while (!partition.chunks.empty() && partition.chunks.front().jump) {
+    partition.position = *partition.chunks.front().jump;
+    partition.chunks.pop_front();
+  }
 }
 
 }  // namespace mq::client

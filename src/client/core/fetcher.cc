@@ -202,7 +202,7 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
       core_.log.line(LogLevel::warning,
                      fmt::format("{}: offset {} is out of range; going on at {}",
                                  partition_text(partition), asked.offset, offset));
-      if (buffer_.reset(partition, asked.generation, offset)) partition.fetch_offset = offset;
+      if (buffer_.jump(partition, asked.generation, offset)) partition.fetch_offset = offset;
       return;
     }
   }

@@ -27,6 +27,8 @@ class Fetcher {
   void stop() { stopped_ = true; }
   /// Why nothing comes at present, if there is a reason.
   [[nodiscard]] std::optional<Error> trouble() const;
+  /// What was wrong with the partitions read before does not concern the new ones.
+  void forget_trouble() { set_trouble(std::nullopt); }
 
  private:
   struct Asked {

@@ -14,6 +14,7 @@ constexpr milliseconds kPauseMin{50};
 constexpr milliseconds kPauseMax{1000};
 constexpr milliseconds kCalm{5000};
 constexpr milliseconds kLookupPause{50};
+constexpr int kAttempts = 3;
 
 }  // namespace
 
@@ -29,17 +30,21 @@ MetadataCache::MetadataCache(base::Runtime& runtime, ConnectionPool& pool,
 
 asio::awaitable<Result<protocol::MetadataResponse>> MetadataCache::fetch(
     protocol::MetadataRequest request, base::TimePoint deadline) {
-  auto connection = co_await pool_.any(deadline);
-  if (!connection) co_return connection.error();
-  net::ClientRequest message;
-  message.api = protocol::ApiKey::metadata;
-  fill_envelope(request.envelope, config_, runtime_.now(), deadline);
-  message.header = protocol::encode(request);
-  message.deadline = deadline;
-  auto answer =
-      co_await exchange(*connection, std::move(message), &protocol::decode_metadata_response);
-  if (answer) apply(*answer);
-  co_return answer;
+  for (int attempt = 1;; ++attempt) {
+    auto connection = co_await pool_.any(deadline);
+    if (!connection) co_return connection.error();
+    net::ClientRequest message;
+    message.api = protocol::ApiKey::metadata;
+    fill_envelope(request.envelope, config_, runtime_.now(), deadline);
+    message.header = protocol::encode(request);
+    message.deadline = deadline;
+    auto answer =
+        co_await exchange(*connection, std::move(message), &protocol::decode_metadata_response);
+    if (answer) apply(*answer);
+    // A connection that was closed while it was idle says so only when it is used.
+    const bool lost = !answer && answer.error().code == Errc::connection_lost;
+    if (!lost || stopped_ || attempt == kAttempts) co_return answer;
+  }
 }
 
 asio::awaitable<Result<TopicPtr>> MetadataCache::lookup(std::string name,

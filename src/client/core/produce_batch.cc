@@ -70,6 +70,7 @@ std::vector<ProduceBatchPtr> split(ProduceBatch& batch, base::BufferPool& pool,
     half->deadline = batch.deadline;
     half->flush_epoch = batch.flush_epoch;
     half->attempts = batch.attempts;
+    half->unanswered = batch.unanswered;
     half->record_count = end - begin;
     half->buffered_bytes =
         begin == 0 ? batch.buffered_bytes / 2 : batch.buffered_bytes - batch.buffered_bytes / 2;

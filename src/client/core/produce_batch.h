@@ -37,6 +37,7 @@ struct ProduceBatch {
   std::size_t buffered_bytes = 0;  ///< its share of buffer_bytes
   std::uint64_t flush_epoch = 0;
   std::uint32_t attempts = 0;
+  std::uint32_t unanswered = 0;  ///< of these; each may have been appended
 
   // The outcome.
   bool done = false;

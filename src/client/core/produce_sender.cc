@@ -42,6 +42,21 @@ std::string partition_text(const ProducerPartition& partition) {
   return fmt::format("{}/{}", partition.topic->name, partition.id.partition);
 }
 
+/// Refused for what these errors mean, nothing of a batch was appended; others may come after that.
+bool refused_before_append(const protocol::Status& status) {
+  switch (status.error()) {
+    case protocol::WireError::storage_full:
+    case protocol::WireError::overloaded:
+    case protocol::WireError::out_of_order:
+    case protocol::WireError::batch_too_large:
+    case protocol::WireError::corrupt_batch:
+    case protocol::WireError::corrupt_frame:
+      return !status.advice.maybe_applied;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 ProduceSender::ProduceSender(ClientCore& core, const ProducerConfig& config,
@@ -271,6 +286,7 @@ bool ProduceSender::dispatch(net::ClientConnection& connection, const SentPtr& s
     ++entry.partition->sequence;
     ++stats_.batches_sent;
     if (entry.batch->attempts++ > 0) ++stats_.batches_retried;
+    ++entry.batch->unanswered;
   }
   const bool accepted =
       config_.acks == Acks::none
@@ -287,6 +303,7 @@ bool ProduceSender::dispatch(net::ClientConnection& connection, const SentPtr& s
             });
   if (!accepted) {
     --sent->link->in_flight;
+    for (const Entry& entry : sent->entries) --entry.batch->unanswered;  // nothing was sent
     give_up_under_way(*sent, make_error(Errc::connection_lost, ""));
   }
   return accepted;
@@ -322,7 +339,7 @@ void ProduceSender::settle(const SentPtr& sent, const Result<protocol::ProduceRe
     all.status.text = error.message;
     all.status.advice.retriable = error.retriable;
     all.status.advice.fatal = error.fatal;
-    all.status.advice.maybe_applied = error.maybe_applied;
+    all.status.advice.maybe_applied = error.maybe_applied || error.code == Errc::protocol_violation;
     all.status.advice.refresh_metadata = error.retriable;
   }
   for (const Entry& entry : sent->entries) settle_entry(entry, all, sent->where);
@@ -334,6 +351,7 @@ void ProduceSender::settle_entry(const Entry& entry, const protocol::ProduceResu
   --partition.in_flight;
   if (!result.status.ok()) {
     partition.restart = true;
+    if (refused_before_append(result.status)) --entry.batch->unanswered;
     if (!entry.batch->done) refused(entry, result.status, where);
   } else if (!entry.batch->done) {
     entry.batch->base_offset = result.base_offset.value();
@@ -351,6 +369,7 @@ void ProduceSender::refused(const Entry& entry, const protocol::Status& status,
   ProducerPartition& partition = *entry.partition;
   // The batch before this one failed, and that is what decides about the pause.
   if (status.error() == protocol::WireError::out_of_order) return;
+  if (status.error() == protocol::WireError::stale_connection) leave_connection(partition);
   if (status.error() == protocol::WireError::batch_too_large)
     return refused_too_large(entry, where);
   if (status.advice.refresh_metadata) core_.metadata.refresh_soon();
@@ -360,6 +379,13 @@ void ProduceSender::refused(const Entry& entry, const protocol::Status& status,
       partition_text(partition),
       fmt::format("{}: {}; trying again", partition_text(partition), partition.trouble));
   back_off(partition);
+}
+
+/// A newer connection of this client has appended there: only one that is newer still can.
+void ProduceSender::leave_connection(const ProducerPartition& partition) {
+  const ConnectionPtr connection = core_.pool.find(partition.link->broker);
+  if (!connection || connection->number() != partition.connection) return;
+  core_.runtime.post([connection] { connection->close(); });  // not in the middle of its answer
 }
 
 /// The topic takes less than this client thought: smaller batches, and only a record that is too
@@ -474,7 +500,7 @@ void ProduceSender::expire(ProducerPartition& partition) {
                                    config_.delivery_timeout.count());
     if (!partition.trouble.empty()) text += ": " + partition.trouble;
     Error error = make_error(Errc::delivery_timed_out, std::move(text));
-    error.maybe_applied = batch->attempts > 0;
+    error.maybe_applied = batch->unanswered > 0;
     finish(*batch, std::move(error));
   }
   collect(partition);
@@ -489,7 +515,7 @@ void ProduceSender::fail_all(const Error& error) {
       accumulator_.take_open(*partition, true, {});
       for (const ProduceBatchPtr& batch : partition->queue) {
         Error mine = error;
-        mine.maybe_applied = batch->attempts > 0;
+        mine.maybe_applied = batch->unanswered > 0;
         finish(*batch, std::move(mine));
       }
       collect(*partition);

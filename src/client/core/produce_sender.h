@@ -39,7 +39,7 @@ class ProduceSender {
   void on_outcome(Sink sink) { sink_ = std::move(sink); }
   /// Looks at what the accumulator has.
   void drain();
-  /// Gives everything that is left this error (maybe_applied is set where a batch was sent).
+  /// Gives everything that is left this error (maybe_applied is set where a send was not refused).
   void fail_all(const Error& error);
 
   /// From any thread.
@@ -71,6 +71,7 @@ class ProduceSender {
   void settle_entry(const Entry& entry, const protocol::ProduceResult& result,
                     const std::string& where);
   void refused(const Entry& entry, const protocol::Status& status, const std::string& where);
+  void leave_connection(const ProducerPartition& partition);
   void refused_too_large(const Entry& entry, const std::string& where);
   void give_up_under_way(const Sent& sent, const Error& error);
   void back_off(ProducerPartition& partition);

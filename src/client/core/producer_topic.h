@@ -22,7 +22,8 @@ struct ProducerPartition {
   ProduceBatchPtr open;                 ///< takes records; has at least one, or is null
   std::vector<ProduceBatchPtr> sealed;  ///< not yet seen by the sender
   bool dirty = false;                   ///< is in the accumulator's list of news
-  std::uint32_t expected_bytes = 0;     ///< size of the batch before
+  std::uint32_t expected_bytes = 0;     ///< from the batch before
+  std::uint32_t expected_records = 0;
 
   std::deque<ProduceBatchPtr> queue;  ///< without an outcome given out, in order
   std::size_t next = 0;               ///< in queue: the first one not under way

@@ -172,6 +172,27 @@ TEST_F(AdminTest, EveryItemHasTheErrorWhenNobodyAnswers) {
   EXPECT_EQ(deleted.at("b").error().code, Errc::unreachable);
 }
 
+TEST_F(AdminTest, NameThatCannotBeSentHasItsOwnError) {
+  const std::string longest(5000, 'a');
+  const std::string no_text("\xff");
+  std::vector<NewTopic> topics;
+  for (const auto& name : {longest, no_text, std::string("orders")}) topics.emplace_back(name);
+  auto created = run(simulator, admin.create_topics(topics, false));
+  ASSERT_EQ(created.size(), 3u);
+  EXPECT_EQ(created.at(longest).error().code, Errc::invalid_topic_name);
+  EXPECT_FALSE(created.at(longest).error().maybe_applied);
+  EXPECT_EQ(created.at(no_text).error().code, Errc::invalid_topic_name);
+  EXPECT_TRUE(created.at("orders"));
+  std::vector<std::string> names{longest, no_text};
+  auto described = run(simulator, admin.describe_topics(names));
+  EXPECT_EQ(described.at(longest).error().code, Errc::unknown_topic);
+  EXPECT_EQ(described.at(no_text).error().code, Errc::unknown_topic);
+  names.emplace_back("orders");
+  auto deleted = run(simulator, admin.delete_topics(names));
+  EXPECT_EQ(deleted.at(longest).error().code, Errc::unknown_topic);
+  EXPECT_TRUE(deleted.at("orders"));
+}
+
 TEST_F(AdminTest, ClusterNamesItsBrokers) {
   auto cluster = run(simulator, admin.describe_cluster());
   ASSERT_TRUE(cluster);

@@ -124,6 +124,29 @@ TEST_F(ConsumerTest, SeekDropsWhatWasFetchedBefore) {
             Errc::not_assigned);
 }
 
+TEST_F(ConsumerTest, NegativeOffsetIsRefusedAndChangesNothing) {
+  broker->add_topic("orders", 1);
+  fill("orders", 0, 1, 10);
+  start(consumer_config());
+  EXPECT_EQ(assign({{{"orders", 0}, Start::at(-1)}}).error().code, Errc::invalid_argument);
+  ASSERT_TRUE(assign({{{"orders", 0}, Start::at(3)}}));
+  const TopicPartition name{"orders", 0};
+  EXPECT_EQ(run(simulator, core->seek(name, Start::at(-7))).error().code, Errc::invalid_argument);
+  EXPECT_EQ(read(7), expected(3, 10));
+}
+
+TEST_F(ConsumerTest, NewAssignmentForgetsWhatWasWrongWithTheOldOne) {
+  broker->add_topic("orders", 1);
+  start(consumer_config());
+  broker->refuse_fetch = [](const std::string&) -> std::optional<Status> {
+    return Status::of(WireError::overloaded, "no memory", 1);
+  };
+  ASSERT_TRUE(assign({{{"orders", 0}, Start{}}}));
+  ASSERT_TRUE(simulator.run_until([&] { return core->trouble().has_value(); }, seconds(10)));
+  ASSERT_TRUE(assign({}));
+  EXPECT_FALSE(core->trouble());
+}
+
 TEST_F(ConsumerTest, PausedPartitionIsNotReturnedUntilResumed) {
   broker->add_topic("orders", 2);
   fill("orders", 0, 1, 3);
@@ -175,6 +198,26 @@ TEST_F(ConsumerTest, OutOfRangeGoesToTheStartWhenToldSo) {
   start(config);
   ASSERT_TRUE(assign({{{"orders", 0}, Start::at(1000)}}));
   EXPECT_EQ(read(3), expected(0, 3));
+}
+
+TEST_F(ConsumerTest, GoingToTheStartSkipsNothingOfWhatWasFetchedBefore) {
+  broker->add_topic("orders", 1);
+  fill("orders", 0, 10, 10);
+  auto config = consumer_config();
+  config.on_out_of_range = OnOutOfRange::earliest;
+  config.max_poll_records = 7;
+  start(config);
+  ASSERT_TRUE(assign({{{"orders", 0}, Start{}}}));
+  EXPECT_EQ(read(7), expected(0, 7));
+  simulator.run_for(milliseconds(100));
+  // Everything the fetcher knows is gone, and the log goes on further up.
+  auto& log = broker->topic("orders").partitions[0];
+  log.batches.clear();
+  log.start = log.end = 200;
+  fill("orders", 0, 1, 10);
+  auto wanted = expected(7, 100);
+  for (auto& value : expected(200, 210)) wanted.push_back(value);
+  EXPECT_EQ(read(wanted.size()), wanted);
 }
 
 // LOG-4

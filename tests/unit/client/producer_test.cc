@@ -125,6 +125,35 @@ TEST_F(ProducerTest, LastRefusalIsTheResultOfItsBatchAlone) {
   EXPECT_EQ(broker->values("orders", 0).size(), 500 - failed);
 }
 
+TEST_F(ProducerTest, RecordThatWasAlwaysRefusedIsNotThere) {
+  broker->add_topic("orders", 1);
+  auto config = producer_config();
+  config.delivery_timeout = seconds(3);
+  start(config);
+  const auto orders = topic("orders");
+  broker->refuse = [](const FakeBroker::Produced&) -> std::optional<Status> {
+    return Status::of(WireError::storage_full, "no space", 1);
+  };
+  ASSERT_EQ(send(*orders, "full"), Appended::accepted);
+  ASSERT_TRUE(wait_for_results());
+  EXPECT_EQ(results["full"].front().error().code, Errc::delivery_timed_out);
+  EXPECT_FALSE(results["full"].front().error().maybe_applied);
+  EXPECT_TRUE(broker->values("orders", 0).empty());
+}
+
+TEST_F(ProducerTest, RecordWithoutAnAnswerMayBeThere) {
+  broker->add_topic("orders", 1);
+  auto config = producer_config();
+  config.delivery_timeout = seconds(3);
+  start(config);
+  const auto orders = topic("orders");
+  broker->silent = true;
+  ASSERT_EQ(send(*orders, "lost"), Appended::accepted);
+  ASSERT_TRUE(wait_for_results());
+  EXPECT_EQ(results["lost"].front().error().code, Errc::delivery_timed_out);
+  EXPECT_TRUE(results["lost"].front().error().maybe_applied);
+}
+
 // CLI-4
 TEST_F(ProducerTest, FullBufferRefusesUntilAnswersMakeRoom) {
   broker->add_topic("orders", 1);
@@ -302,6 +331,18 @@ TEST_F(ProducerTest, UnknownTopicAndPartitionAreRefusedByName) {
   const auto orders = topic("orders");
   EXPECT_EQ(send(*orders, "x", 2), Appended::refused);
   EXPECT_EQ(refusal->code, Errc::unknown_partition);
+}
+
+TEST_F(ProducerTest, StaleConnectionIsLeftForANewerOne) {
+  broker->add_topic("orders", 1);
+  start(producer_config());
+  const auto orders = topic("orders");
+  ASSERT_EQ(send(*orders, "one"), Appended::accepted);
+  ASSERT_TRUE(wait_for_results());
+  broker->topic("orders").partitions[0].connection += 1;
+  ASSERT_EQ(send(*orders, "two"), Appended::accepted);
+  ASSERT_TRUE(wait_for_results(seconds(5)));
+  EXPECT_EQ(broker->values("orders", 0), (std::vector<std::string>{"one", "two"}));
 }
 
 TEST_F(ProducerTest, SendAfterAnIdleSpellReconnectsAtOnce) {

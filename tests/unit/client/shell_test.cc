@@ -296,6 +296,27 @@ TEST_F(ShellTest, PollEndsEarlyByWakeupAndClose) {
   EXPECT_TRUE(consumer.close(5s));
 }
 
+TEST_F(ShellTest, ForEverIsATimeToWait) {
+  auto producer = Producer::create(config<ProducerConfig>()).value();
+  EXPECT_TRUE(producer.send(Record("orders").value("x"), {}));
+  EXPECT_TRUE(producer.flush(Duration::max()));
+  auto sent = producer.send(Record("orders").value("y"));
+  EXPECT_TRUE(std::move(sent).get_for(Duration::max()).has_value());
+  EXPECT_TRUE(producer.close(Duration::max()));
+
+  auto consumer = Consumer::create(config<ConsumerConfig>()).value();
+  consumer.assign({{{"orders", 0}, Start{Start::latest}}}).value();
+  std::thread waker([&] {
+    std::this_thread::sleep_for(50ms);
+    consumer.wakeup();
+  });
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_TRUE(consumer.poll(Duration::max()).value().empty());
+  EXPECT_GE(std::chrono::steady_clock::now() - before, 40ms);
+  waker.join();
+  EXPECT_TRUE(consumer.poll(Duration::min()).value().empty());
+}
+
 TEST_F(ShellTest, PollTellsWhyNothingComes) {
   auto consumer = Consumer::create(config<ConsumerConfig>()).value();
   consumer.assign({{{"orders", 0}, Start{}}}).value();
@@ -328,11 +349,21 @@ TEST(ShellCreate, EveryProblemOfAConfigurationIsTold) {
   config.client_id = std::string(200, 'x');
   config.batch_bytes = 10;
   config.delivery_timeout = 0ms;
-  EXPECT_EQ(config.validate().size(), 5u);
+  config.linger = Duration::max();
+  EXPECT_EQ(config.validate().size(), 6u);
   const auto producer = Producer::create(config);
   ASSERT_FALSE(producer);
   EXPECT_EQ(producer.error().code, Errc::invalid_client_config);
   EXPECT_NE(producer.error().message.find("batch_bytes"), std::string::npos);
+}
+
+TEST(Records, BuiltStepByStepKeepEverything) {
+  Record record("orders");
+  for (int i = 0; i < 3; ++i) record = std::move(record).header("h" + std::to_string(i), "v");
+  record = std::move(record).key("k");
+  EXPECT_EQ(record.topic(), "orders");
+  EXPECT_EQ(record.headers().size(), 3u);
+  EXPECT_EQ(record.key()->text(), "k");
 }
 
 TEST(Results, ValueOfAFailedOneThrowsWithTheError) {
