@@ -142,6 +142,8 @@ class Golden(unittest.TestCase):
         run("log", "verify", str(self.broker.data), "-o", "json")
         run("log", "dump", str(self.broker.data))
         run("log", "verify", str(self.broker.folder / "none"))
+        (self.broker.folder / "empty").mkdir()
+        run("log", "verify", str(self.broker.folder / "empty"))
         self.compare("logs")
 
     def test_benchmarks(self):

@@ -83,14 +83,16 @@ TEST(FailureText, ACodeOfANewerBrokerIsShownByNumber) {
   const auto failure = client_failure(error, "it did not happen");
   EXPECT_EQ(failure.code, "ERROR_777");
   EXPECT_EQ(failure.why, "broker 2 (h:1): something new");
+  EXPECT_EQ(failure.broker, 2);
 }
 
 TEST(FailureValue, IsOneObjectWithTheFrozenKeys) {
   auto failure = make_failure(WireError::timed_out, "orders was not deleted", "no answer", "look");
   failure.item = "orders";
-  EXPECT_EQ(to_json(failure_value(failure, true)),
-            R"({"code":"TIMED_OUT","item":"orders","message":"orders was not deleted",)"
-            R"("why":"no answer","hint":"look","retriable":true,"applied":"unknown"})");
+  EXPECT_EQ(
+      to_json(failure_value(failure, true)),
+      R"({"code":"TIMED_OUT","item":"orders","message":"orders was not deleted",)"
+      R"("why":"no answer","hint":"look","broker":null,"retriable":true,"applied":"unknown"})");
   EXPECT_EQ(to_json(*failure_value(failure, false).find("applied")), "\"no\"");
 }
 

@@ -118,7 +118,7 @@ TEST_F(MqctlUsage, WithJsonItIsOneObjectOnStdout) {
             R"({"schema":"mqctl.error/1","items":[],"errors":[{"code":"USAGE","item":null,)"
             R"("message":"\"lsit\" is not a command of mqctl topic",)"
             R"("why":"did you mean \"mqctl topic list\"?","hint":"mqctl topic --help",)"
-            R"("retriable":false,"applied":"no"}]})"
+            R"("broker":null,"retriable":false,"applied":"no"}]})"
             "\n");
   EXPECT_EQ(run({"topic", "create", "-ojson"}), 2);
   EXPECT_NE(out.text.find(R"("schema":"mqctl.topic.create/1")"), std::string::npos) << out.text;
@@ -155,6 +155,7 @@ TEST_F(MqctlUsage, FlagsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(run({"consume", "t", "-o", "json"}), 2) << "a stream is jsonl";
   EXPECT_EQ(run({"topic", "list", "--fields", "name"}), 2);
   EXPECT_EQ(run({"local", "up", "-n", "3"}), 2);
+  EXPECT_EQ(run({"topic", "create", "x", "y", "x"}), 2) << "named twice";
 }
 
 TEST(ResolveGlobals, FlagThenEnvironmentThenDefault) {

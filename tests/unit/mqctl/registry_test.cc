@@ -143,13 +143,14 @@ TEST_F(MqctlHelp, ALetterThatTheCommandTookIsNotShownTwice) {
 TEST_F(MqctlHelp, SchemaNeedsNoBroker) {
   environment["MQCTL_BROKERS"] = "127.0.0.1:1";
   EXPECT_EQ(run({"topic", "list", "--schema"}), 0);
-  EXPECT_EQ(out.text,
-            R"({"schema":"mqctl.topic.list/1","items":[{"name":"string","id":"uuid",)"
-            R"("partitions":"int","replicas":"int","records":"int","bytes":"int",)"
-            R"("partitions_not_serving":"int"}],"errors":[{"code":"string","item":"string|null",)"
-            R"("message":"string","why":"string","hint":"string","retriable":"bool",)"
-            R"("applied":"no|unknown"}]})"
-            "\n");
+  EXPECT_EQ(
+      out.text,
+      R"({"schema":"mqctl.topic.list/1","items":[{"name":"string","id":"uuid",)"
+      R"("partitions":"int","replicas":"int","records":"int","bytes":"int",)"
+      R"("partitions_not_serving":"int"}],"errors":[{"code":"string","item":"string|null",)"
+      R"("message":"string","why":"string","hint":"string","broker":"int|null","retriable":"bool",)"
+      R"("applied":"no|unknown"}]})"
+      "\n");
 }
 
 TEST_F(MqctlHelp, ErrorExplainTellsWhatToDo) {

@@ -42,12 +42,13 @@ TEST_F(ReportTest, JsonIsOneObject) {
 
 TEST_F(ReportTest, JsonlIsOneObjectPerItemAndError) {
   EXPECT_EQ(finish(Form::jsonl, {}, 1, {WireError::unknown_topic}), Exit::failed);
-  EXPECT_EQ(out.text,
-            R"({"schema":"mqctl.topic.delete/1","cluster":"c1","name":"t0","bytes":5})"
-            "\n"
-            R"({"schema":"mqctl.topic.delete/1","error":{"code":"UNKNOWN_TOPIC","item":null,)"
-            R"("message":"it failed","why":"why","hint":"try","retriable":false,"applied":"no"}})"
-            "\n");
+  EXPECT_EQ(
+      out.text,
+      R"({"schema":"mqctl.topic.delete/1","cluster":"c1","name":"t0","bytes":5})"
+      "\n"
+      R"({"schema":"mqctl.topic.delete/1","error":{"code":"UNKNOWN_TOPIC","item":null,)"
+      R"("message":"it failed","why":"why","hint":"try","broker":null,"retriable":false,"applied":"no"}})"
+      "\n");
 }
 
 TEST_F(ReportTest, TextHasDataOnStdoutAndErrorsOnStderr) {

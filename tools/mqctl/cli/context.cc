@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/strings.h"
 
 namespace mq::mqctl {
@@ -23,6 +25,15 @@ Exit Context::report(const Failure& failure) const {
   console.out.write(to_json(object) + "\n");
   console.out.flush();
   return exit_of(failure, command.changes);
+}
+
+const std::vector<std::string>& Context::distinct_items() const {
+  const auto& items = args.positionals;
+  for (auto at = items.begin(); at != items.end(); ++at)
+    if (std::find(items.begin(), at, *at) != at)
+      throw Failed(usage_failure(fmt::format("{} is named twice", *at),
+                                 "each name has one outcome, so it may stand there once"));
+  return items;
 }
 
 void Context::confirm(std::string_view loss, std::string_view answer) const {

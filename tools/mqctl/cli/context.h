@@ -50,6 +50,8 @@ class Context {
   [[nodiscard]] bool machine_output() const { return globals.form != Form::table; }
   /// Prints one failure as the output form wants it and returns its exit code.
   Exit report(const Failure& failure) const;
+  /// The positionals. Throws USAGE when one is there twice, since each has one outcome.
+  [[nodiscard]] const std::vector<std::string>& distinct_items() const;
   /// Throws DECLINED unless the person at the terminal types `answer` or --yes was given. `loss`
   /// says what will be gone.
   void confirm(std::string_view loss, std::string_view answer) const;

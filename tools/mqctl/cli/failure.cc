@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "mq/result.h"
 
 namespace mq::mqctl {
@@ -37,6 +38,16 @@ std::optional<Exit> exit_by_code(WireError code) {
   }
 }
 
+/// The id in "broker 2 (hdd-02:9500)".
+std::optional<std::int32_t> broker_of(std::string_view where) {
+  constexpr std::string_view kBroker = "broker ";
+  if (!where.starts_with(kBroker)) return std::nullopt;
+  where.remove_prefix(kBroker.size());
+  const auto id = base::parse_unsigned(where.substr(0, where.find(' ')));
+  if (!id || *id > INT32_MAX) return std::nullopt;
+  return static_cast<std::int32_t>(*id);
+}
+
 }  // namespace
 
 Failure make_failure(WireError code, std::string what, std::string why, std::string hint) {
@@ -46,6 +57,7 @@ Failure make_failure(WireError code, std::string what, std::string why, std::str
                   .why = std::move(why),
                   .hint = std::move(hint),
                   .item = {},
+                  .broker = std::nullopt,
                   .advice = info.flags};
   if (failure.why.empty()) failure.why = info.sentence;
   if (failure.hint.empty()) failure.hint = info.advice;
@@ -68,6 +80,7 @@ Failure client_failure(const Error& error, std::string what, std::string item) {
   if (failure.why.empty() && known) failure.why = known->sentence;
   failure.hint = error.hint.empty() && known ? std::string(known->advice) : error.hint;
   failure.item = std::move(item);
+  failure.broker = broker_of(error.where);
   failure.advice = {.retriable = error.retriable,
                     .refresh_metadata = false,
                     .fatal = error.fatal,
@@ -99,6 +112,7 @@ Value failure_value(const Failure& failure, bool changes) {
       .set("message", failure.what)
       .set("why", failure.why)
       .set("hint", failure.hint)
+      .set("broker", failure.broker ? Value(*failure.broker) : Value())
       .set("retriable", failure.advice.retriable)
       .set("applied", unknown ? "unknown" : "no");
   return value;

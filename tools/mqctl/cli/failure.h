@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
@@ -39,6 +40,7 @@ struct Failure {
   std::string why;
   std::string hint;  ///< the next command or step
   std::string item;  ///< the topic, file or argument that it is about; may be empty
+  std::optional<std::int32_t> broker;  ///< the broker that said so
   protocol::ErrorAdvice advice;
 };
 

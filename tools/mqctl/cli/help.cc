@@ -78,7 +78,7 @@ std::string schema_text(const Command& command) {
   object.set("items", Value::array().add(item.value.value_or(Value::object())));
   const auto failure = parse_json(
       R"({"code":"string","item":"string|null","message":"string","why":"string","hint":"string",)"
-      R"("retriable":"bool","applied":"no|unknown"})");
+      R"("broker":"int|null","retriable":"bool","applied":"no|unknown"})");
   object.set("errors", Value::array().add(failure.value.value()));
   return to_json(object) + "\n";
 }

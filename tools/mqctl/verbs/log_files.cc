@@ -7,10 +7,10 @@
 namespace mq::mqctl {
 namespace {
 
-[[noreturn]] void throw_unreadable(const std::string& path, const base::Error& error) {
-  auto failure = make_failure(protocol::WireError::file_unreadable,
-                              fmt::format("{} cannot be read", path), error.message(),
-                              "give a data directory, a partition's directory or a .log file");
+[[noreturn]] void throw_unreadable(const std::string& path, std::string why) {
+  auto failure =
+      make_failure(protocol::WireError::file_unreadable, fmt::format("{} cannot be read", path),
+                   std::move(why), "give a data directory, a partition's directory or a .log file");
   failure.item = path;
   throw Failed(std::move(failure));
 }
@@ -19,11 +19,15 @@ namespace {
 
 std::vector<storage::PartitionDirectory> find_partitions(base::FileSystem& files,
                                                          const std::string& path) {
-  auto listing = storage::list_data_directory(files, path);
-  if (listing && (listing->identity || !listing->partitions.empty()))
-    return std::move(listing->partitions);
+  // The folder of `local up` holds its data directory under this name.
+  for (const auto& place : {path, path + "/data"}) {
+    auto listing = storage::list_data_directory(files, place);
+    if (listing && (listing->identity || !listing->partitions.empty()))
+      return std::move(listing->partitions);
+  }
   auto partition = storage::list_partition_directory(files, path);
-  if (!partition) throw_unreadable(path, partition.error());
+  if (!partition) throw_unreadable(path, partition.error().message());
+  if (partition->segments.empty()) throw_unreadable(path, "there are no logs in it");
   std::vector<storage::PartitionDirectory> one;
   one.push_back(std::move(*partition));
   return one;

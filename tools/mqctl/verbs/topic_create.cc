@@ -22,7 +22,7 @@ std::map<std::string, std::string> settings_of(const Context& context) {
 
 std::vector<NewTopic> wanted_topics(const Context& context) {
   std::vector<NewTopic> topics;
-  for (const auto& name : context.args.positionals) {
+  for (const auto& name : context.distinct_items()) {
     NewTopic topic(name);
     if (context.args.has("partitions"))
       topic.partitions = static_cast<std::int32_t>(context.args.number("partitions"));

@@ -72,9 +72,9 @@ void delete_one(Context& context, Admin& admin, const std::string& name, const L
 }
 
 Exit remove(Context& context) {
+  const auto& names = context.distinct_items();
   refuse_without_terminal(context);
   auto admin = connect_admin(context);
-  const auto& names = context.args.positionals;
   const auto found = admin.describe_topics(names);
   Report report(context);
   for (const auto& name : names) {

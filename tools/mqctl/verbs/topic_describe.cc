@@ -86,9 +86,9 @@ std::string text_of(const TopicDescription& topic) {
 }
 
 Exit describe(Context& context) {
+  const auto& names = context.distinct_items();
   auto admin = connect_admin(context);
   const auto cluster = take(admin.describe_cluster(), "the topics were not described");
-  const auto& names = context.args.positionals;
   const auto found = admin.describe_topics(names);
   Report report(context);
   report.head("cluster", cluster.id);
