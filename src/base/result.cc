@@ -62,6 +62,7 @@ Error error_from_errno(int errno_value) noexcept {
       return BaseErrc::no_space;
     case ENOENT:
     case ENOTDIR:
+    case EADDRNOTAVAIL:
       return BaseErrc::not_found;
     case EEXIST:
       return BaseErrc::already_exists;

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/real/posix_file_system.h"
+#include "base/real/standard_streams.h"
 #include "broker/daemon.h"
 #include "broker/exit_status.h"
 #include "broker/service_manager.h"
@@ -73,6 +74,7 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  base::claim_standard_streams();
   Options options;
   CLI::App app{"The mq broker: keeps topics as partitioned, append-only logs and serves them."};
   app.name("mqbroker");

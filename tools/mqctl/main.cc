@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/real/standard_streams.h"
 #include "mqctl/cli/run.h"
 
 namespace {
@@ -38,6 +39,7 @@ std::optional<std::string> environment(const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  mq::base::claim_standard_streams();
   catch_signals();
   mq::mqctl::FdOutput out(STDOUT_FILENO);
   mq::mqctl::FdOutput err(STDERR_FILENO);

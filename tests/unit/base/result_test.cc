@@ -50,6 +50,7 @@ TEST(Result, ErrnoMapsToTheNearest) {
   EXPECT_EQ(error_from_errno(ECONNRESET), BaseErrc::connection_lost);
   EXPECT_EQ(error_from_errno(ECONNREFUSED), BaseErrc::connection_refused);
   EXPECT_EQ(error_from_errno(EADDRINUSE), BaseErrc::address_in_use);
+  EXPECT_EQ(error_from_errno(EADDRNOTAVAIL), BaseErrc::not_found);
 }
 
 }  // namespace
