@@ -330,6 +330,7 @@ asio::awaitable<void> Controller::Impl::take_back(TopicTree tree) {
     co_return;
   }
   deleting_.insert(id);
+  if (stopping_) co_return;  // its logs may be many; the next start removes them
   const auto finished = co_await finish_delete(id);
   if (!finished) want_repair();
 }

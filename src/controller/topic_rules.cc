@@ -21,6 +21,12 @@ Status refused(const ControllerConfig& config, WireError error, std::string_view
   return Status::of(error, base::printable(text, kTextMax), config.broker.value());
 }
 
+/// Whole as long as it could be a name, so that the sentence about it is not cut off.
+std::string cut(std::string_view name) {
+  constexpr std::size_t kShown = 260;
+  return std::string(name.substr(0, kShown)) + (name.size() > kShown ? "..." : "");
+}
+
 std::optional<std::string> check_copies(std::string_view name, std::int32_t value) {
   if (value == -1 || value == 1) return std::nullopt;
   if (value < 1) return fmt::format("{} = {}: must be 1", name, value);
@@ -33,7 +39,7 @@ std::optional<std::string> check_copies(std::string_view name, std::int32_t valu
 Status check_new_topic(const ControllerConfig& config, const protocol::NewTopic& topic) {
   if (const auto rule = model::check_topic_name(topic.name))
     return refused(config, WireError::invalid_topic_name,
-                   fmt::format("topic \"{}\": {}", base::printable(topic.name, 260), *rule));
+                   fmt::format("topic \"{}\": {}", cut(topic.name), *rule));
   const auto partitions = partitions_of(config, topic);
   if (partitions < 1 || partitions > kPartitionsMax)
     return refused(config, WireError::invalid_partitions,

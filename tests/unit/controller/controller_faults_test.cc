@@ -147,6 +147,21 @@ TEST_F(ControllerFaults, StoreThatIsAwayForAWhileIsWorkedAround) {
   }
 }
 
+TEST_F(ControllerFaults, StopDuringACreateLeavesTheCleaningToTheNextStart) {
+  ASSERT_FALSE(start());
+  disk_.open_error = make_error_code(base::BaseErrc::closed);
+  disk_.delete_error = make_error_code(base::BaseErrc::io_failed);
+  disk_.on_open = [this] { runtime_.spawn("stop", controller().stop()); };
+  EXPECT_FALSE(create("orders", 3).status.ok());
+  EXPECT_EQ(disk_.deletes, 0);
+  stop();
+  disk_ = mq::testing::FakeDisk();
+  ASSERT_FALSE(start());
+  EXPECT_EQ(topic("orders"), nullptr);
+  expect_consistent();
+  EXPECT_TRUE(create("orders", 3).status.ok());
+}
+
 TEST_F(ControllerFaults, CrashDuringStartNeverReusesALeaderEpoch) {
   ASSERT_FALSE(start());
   ASSERT_TRUE(create("orders", 5).status.ok());

@@ -20,6 +20,7 @@ controller::ControllerConfig sample_config(std::uint64_t incarnation) {
 }  // namespace
 
 asio::awaitable<base::Result<void>> FakeReplicas::open_topic(metadata::TopicPtr topic) {
+  if (disk_.on_open) disk_.on_open();
   co_await runtime_.sleep_for(std::chrono::milliseconds(1));
   ++disk_.opens;
   if (disk_.open_error) co_return disk_.open_error;
@@ -29,6 +30,7 @@ asio::awaitable<base::Result<void>> FakeReplicas::open_topic(metadata::TopicPtr 
 
 asio::awaitable<base::Result<void>> FakeReplicas::delete_topic(base::Uuid topic) {
   co_await runtime_.sleep_for(std::chrono::milliseconds(1));
+  ++disk_.deletes;
   if (disk_.delete_error) co_return disk_.delete_error;
   disk_.topics.erase(topic);
   co_return base::Result<void>();

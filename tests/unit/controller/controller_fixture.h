@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "controller/controller.h"
@@ -17,6 +18,8 @@ struct FakeDisk {
   base::Error open_error;    ///< what opening answers; empty: it works
   base::Error delete_error;  ///< what deleting answers
   int opens = 0;
+  int deletes = 0;
+  std::function<void()> on_open;  ///< called when an opening begins; may be empty
 };
 
 class FakeReplicas final : public controller::LocalReplicas {

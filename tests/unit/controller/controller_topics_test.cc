@@ -115,6 +115,7 @@ TEST_F(ControllerTopics, NamesFollowTheRule) {
     EXPECT_THAT(result.status.text, HasSubstr("topic"));
     EXPECT_EQ(result.status.text.find('\n'), std::string::npos);
   }
+  EXPECT_THAT(create("a\nb").status.text, HasSubstr("topic \"a\\x0ab\": "));
   const std::vector<std::string> good{"a",   "A",    "a.b", "a_b",
                                       "...", "_one", "9",   std::string(249, 'x')};
   for (const auto& name : good) EXPECT_TRUE(create(name, 1).status.ok()) << name;
