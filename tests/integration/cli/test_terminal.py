@@ -92,5 +92,31 @@ class AtATerminal(unittest.TestCase):
         self.assertIn(b"sent 1 record, ", err)
 
 
+class ClosedStreams(unittest.TestCase):
+    """A caller that has closed standard streams: what is written must not reach a file or a socket that got their number."""
+
+    def setUp(self):
+        self.broker = Broker()
+        self.addCleanup(self.broker.end)
+        self.broker.start()
+        self.broker.create("orders")
+
+    def run_without(self, closed, *words):
+        command = " ".join(f"{fd}>&-" for fd in closed)
+        return subprocess.run(["sh", "-c", f'exec "$@" {command}', "sh", program("mqctl"), "-b", self.broker.address, *words],
+                              capture_output=True, timeout=30, stdin=subprocess.DEVNULL)
+
+    def test_closed_output_is_an_error(self):
+        done = self.run_without([1], "topic", "list")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"[OUTPUT_FAILED]", done.stderr)
+        self.assertIn(b"Bad file descriptor", done.stderr)
+
+    def test_closed_errors_and_input_change_nothing(self):
+        done = self.run_without([0, 2], "topic", "list", "-o", "jsonl")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"orders", done.stdout)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
