@@ -7,7 +7,7 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/mq-readme.XXXXXX")
 export PATH=$build/bin:$PATH HOME=$scratch XDG_STATE_HOME=$scratch/state XDG_CONFIG_HOME=$scratch/config NO_COLOR=1
 trap 'timeout 30 mqctl local down >/dev/null 2>&1 || true; rm -rf -- "$scratch"' EXIT
 
-awk '/^## /{here = /^## A broker of your own/} here && /^```/{inside = !inside; next} here && inside' "$readme" |
+awk '/^## /{here = /^## A broker of your own/} /^```/{inside = here && !fence && $0 == "```"; fence = !fence; next} inside' "$readme" |
   grep -v '^export PATH=' >"$scratch/commands"
 [ -s "$scratch/commands" ] || { echo "README: no commands found"; exit 1; }
 while IFS= read -r command; do

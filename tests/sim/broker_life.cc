@@ -85,7 +85,8 @@ void BrokerLife::die_after(std::uint64_t changes) {
 }
 
 void BrokerLife::end(BrokerEnd how) {
-  ending_ = true;
+  // A world that has failed ends its broker again, maybe while the first stop is still under way.
+  if (std::exchange(ending_, true)) return;
   machine_.simulator.trace(how == BrokerEnd::clean_stop ? "the broker is stopped"
                            : how == BrokerEnd::kill     ? "the broker is killed"
                                                         : "the broker's power is cut");

@@ -161,7 +161,7 @@ std::map<std::int64_t, std::string> read_all(const std::string& address, const s
       values.emplace(record.offset, std::string(as_text(*record.value)));
     }
   }
-  EXPECT_EQ(next, end) << topic;
+  EXPECT_GE(next, end) << topic;  // writers go on while this reads, so a batch may pass the end
   return values;
 }
 
