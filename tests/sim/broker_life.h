@@ -46,9 +46,9 @@ class BrokerLife {
   BrokerMachine& machine_;
   testing::SimRandom random_;
   testing::CrashableFileSystem files_;
-  testing::SimDiskExecutor executor_;
-  base::Counters counters_;
   std::vector<std::unique_ptr<testing::SimRuntime>> workers_;
+  testing::SimDiskExecutor executor_;  // what it still does when it goes may post to workers
+  base::Counters counters_;
   std::unique_ptr<base::Network> network_;
   std::unique_ptr<broker::Broker> broker_;
   std::map<model::PartitionId, std::int64_t> high_watermarks_;
