@@ -1,4 +1,4 @@
-"""Addresses as people write them (B051)."""
+"""Addresses as people write them."""
 
 import socket
 import unittest

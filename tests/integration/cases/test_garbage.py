@@ -1,4 +1,4 @@
-"""Garbage on the port (B050): nothing that a peer sends costs much memory, harms a neighbour or goes
+"""Garbage on the port: nothing that a peer sends costs much memory, harms a neighbour or goes
 unanswered where an answer is possible."""
 
 import random

@@ -1,4 +1,4 @@
-"""Damage done to a stopped data directory (B001), and retention on live topics (B008)."""
+"""Damage done to a stopped data directory, and retention on live topics."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def storage_warnings(log):
 
 
 class TornTail(Case):
-    # B001, REC-1, REC-3
+    # REC-1, REC-3
     def test_every_cut_of_the_last_records_is_recovered(self):
         broker = self.broker().start()
         broker.create("t", "--partitions", "1")
@@ -123,7 +123,7 @@ class TornTail(Case):
 
 
 class Retention(Case):
-    # B008 a: an idle topic's last segment rolls and goes.
+    # an idle topic's last segment rolls and goes.
     def test_an_idle_topic_becomes_empty(self):
         broker = self.broker().start()
         broker.create("t", "--config", "retention.age=3s", "--config", "segment.bytes=1GiB")
@@ -139,7 +139,7 @@ class Retention(Case):
         self.assertEqual(len(lines), 1, broker.log())
         self.assertIn("-0 (t)", lines[0])
 
-    # B008 d, LOG-10: a limit smaller than one segment never takes the newest record.
+    # LOG-10: a limit smaller than one segment never takes the newest record.
     def test_the_newest_record_stays_readable_under_a_size_limit(self):
         broker = self.broker().start()
         broker.create("t", "--config", "retention.bytes=1MiB", "--config", "segment.bytes=4MiB")
@@ -154,7 +154,7 @@ class Retention(Case):
             self.assertTrue(newest.out.startswith(f"{sent} "), newest.out[:40])
         wait_until(lambda: broker.describe("t")["partitions"][0]["log_start_offset"] > 0, 30, "old segments go")
 
-    # B008 b: age is kept on a busy topic, without a restart.
+    # age is kept on a busy topic, without a restart.
     def test_a_busy_topic_keeps_its_age_limit(self):
         broker = self.broker().start()
         broker.create("t", "--config", "retention.age=3s", "--config", "segment.bytes=1MiB")

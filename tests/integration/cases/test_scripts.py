@@ -1,4 +1,4 @@
-"""Exit codes and endings that scripts rely on (B044), and mistakes in the configuration (B048)."""
+"""Exit codes and endings that scripts rely on, and mistakes in the configuration."""
 
 import os
 import pathlib
@@ -12,7 +12,6 @@ from daemon import Case, ctl, free_port, program
 
 
 class Scripts(Case):
-    # B044
     def test_produce_ends_non_zero_unless_everything_was_acknowledged(self):
         broker = self.broker().start()
         broker.create("t", "--config", "batch.bytes=64KiB")
@@ -32,7 +31,7 @@ class Scripts(Case):
                 self.assertNotIn("success", done.err.lower())
         self.assertEqual(broker.ctl("consume", "t", "-e").out, "good\nalso good\n")
 
-    # B044, B031: the broker stands still while the input is sent.
+    # the broker stands still while the input is sent.
     def test_produce_to_a_stopped_broker_ends_non_zero_within_its_timeout(self):
         broker = self.broker().start()
         broker.create("t")
@@ -44,7 +43,6 @@ class Scripts(Case):
         self.assertIn("error:", done.err)
         self.assertLess(time.monotonic() - start, 15)
 
-    # B044
     def test_consume_to_the_end_ends_on_a_busy_topic(self):
         broker = self.broker().start()
         broker.create("busy", "--partitions", "8")
@@ -68,7 +66,6 @@ class Scripts(Case):
             stop.stdin.close()
             stop.wait(timeout=20)
 
-    # B044
     def test_a_closed_pipe_is_a_quiet_end(self):
         broker = self.broker().start()
         broker.create("t")
@@ -79,7 +76,6 @@ class Scripts(Case):
         self.assertEqual(piped.stdout, b"line\n")
         self.assertEqual(piped.stderr, b"")
 
-    # B044
     def test_a_full_output_device_is_reported(self):
         broker = self.broker().start()
         broker.create("t")
@@ -90,7 +86,6 @@ class Scripts(Case):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(b"[OUTPUT_FAILED]", done.stderr)
 
-    # B044
     def test_ctrl_c_ends_a_waiting_consumer_with_130(self):
         broker = self.broker().start()
         broker.create("t")
@@ -132,7 +127,6 @@ class ConfigMistakes(unittest.TestCase):
     def good(self):
         return CONFIG.format(data=self.folder.name + "/data")
 
-    # B048
     def test_each_mistake_is_refused_with_file_line_and_key(self):
         good = self.good()
         cases = [
@@ -155,7 +149,6 @@ class ConfigMistakes(unittest.TestCase):
                 self.assertIn(f"broker.toml:{line}:", err, text)
                 self.assertIn(key, err)
 
-    # B048
     def test_all_mistakes_at_once_with_a_suggestion(self):
         text = self.good().replace("id = 1", "idd = 1") + "\n[limitss]\nmemory = \"1GiB\"\n"
         code, _, err = self.check(text)
@@ -163,13 +156,11 @@ class ConfigMistakes(unittest.TestCase):
         self.assertGreaterEqual(len(err.splitlines()), 2, err)
         self.assertIn("limits", err)
 
-    # B048
     def test_windows_line_ends_and_units_are_accepted_as_documented(self):
         text = (self.good() + '\n[topic.defaults]\n"retention.age" = "3d"\n"segment.bytes" = "64MiB"\n')
         code, _, err = self.check(text.replace("\n", "\r\n"))
         self.assertEqual(code, 0, err)
 
-    # B048
     def test_check_prints_every_value_with_its_origin(self):
         code, out, err = self.check(self.good(), "--set", "broker.id=7")
         self.assertEqual(code, 0, err)

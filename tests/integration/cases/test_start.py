@@ -1,5 +1,5 @@
 """Starts that must be refused, in one clear line and before anything is written, and strangers in
-the data directory (B063)."""
+the data directory."""
 
 import os
 import re
@@ -76,7 +76,6 @@ class Refusals(Case):
 
 
 class Strangers(Case):
-    # B063
     def test_strangers_in_the_data_directory_are_left_alone(self):
         broker = self.broker().start()
         broker.create("t")
@@ -109,7 +108,7 @@ class Strangers(Case):
         kept = list(broker.data.rglob("ab" * 16 + "-3/" + "0" * 20 + ".log"))
         self.assertEqual([path.read_bytes() for path in kept], [b"somebody's data"])
 
-    # B063: a lock file left behind by kill -9 does not block.
+    # a lock file left behind by kill -9 does not block.
     def test_a_stale_lock_does_not_block(self):
         broker = self.broker().start()
         broker.kill9()

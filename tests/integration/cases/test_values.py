@@ -1,4 +1,4 @@
-"""Null, empty and binary keys and values stay what they are (B047), and topic names (B049)."""
+"""Null, empty and binary keys and values stay what they are, and topic names."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ def bytes_of(field):
 
 
 class RoundTrip(Case):
-    # B047, LOG-7
+    # LOG-7
     def test_absent_empty_the_word_null_and_binary_stay_distinct(self):
         broker = self.broker().start()
         broker.create("t", "--partitions", "1")
@@ -71,7 +71,6 @@ class RoundTrip(Case):
 
 
 class TopicNames(Case):
-    # B049
     def test_names_are_refused_by_rule_or_survive_the_whole_round(self):
         broker = self.broker().start()
         good = ["a", "b" * 100, "c" * NAME_MAX, "Case", "case", "dot.name", "dot_name", "0-9"]

@@ -72,7 +72,7 @@ class ClientCases : public ::testing::Test {
   BrokerProcess broker;
 };
 
-// B031, CLI-4
+// CLI-4
 TEST_F(ClientCases, AFullBufferIsSaidAndFlushTellsWhatRemains) {
   create_topic(broker.address(), "t");
   auto config = quiet<ProducerConfig>(broker.address());
@@ -108,7 +108,7 @@ TEST_F(ClientCases, AFullBufferIsSaidAndFlushTellsWhatRemains) {
   EXPECT_EQ(producer.pending(), 0u);
 }
 
-// B031, CLI-1
+// CLI-1
 TEST_F(ClientCases, DestroyingAProducerReportsEveryUndeliveredRecord) {
   create_topic(broker.address(), "t");
   Results results;
@@ -129,7 +129,6 @@ TEST_F(ClientCases, DestroyingAProducerReportsEveryUndeliveredRecord) {
   EXPECT_GT(results.failed, 0u);
 }
 
-// B032
 TEST_F(ClientCases, OneOversizedRecordFailsAlone) {
   create_topic(broker.address(), "t", {{"batch.bytes", "100KiB"}});
   auto config = quiet<ProducerConfig>(broker.address());
@@ -154,7 +153,7 @@ TEST_F(ClientCases, OneOversizedRecordFailsAlone) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(values[static_cast<std::size_t>(i)], std::to_string(i));
 }
 
-// B032: the largest record that is taken also comes back; one byte more is refused.
+// the largest record that is taken also comes back; one byte more is refused.
 TEST_F(ClientCases, ExactlyTheLimitPasses) {
   create_topic(broker.address(), "t", {{"batch.bytes", "100KiB"}});
   auto config = quiet<ProducerConfig>(broker.address());
@@ -178,7 +177,6 @@ TEST_F(ClientCases, ExactlyTheLimitPasses) {
   EXPECT_EQ(largest, good);
 }
 
-// B035
 TEST_F(ClientCases, ARecordLargerThanTheFetchLimitIsDelivered) {
   create_topic(broker.address(), "t");
   auto config = quiet<ProducerConfig>(broker.address());
@@ -202,7 +200,6 @@ double cpu_seconds() {
          static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-// B052
 TEST_F(ClientCases, ClientsWithoutABrokerAreQuietAndComeBack) {
   constexpr int kClients = 20;
   create_topic(broker.address(), "t");
@@ -248,7 +245,6 @@ class IdleCases : public ::testing::Test {
   }
 };
 
-// B053
 TEST_F(IdleCases, ASendAfterAnIdleSpellIsDeliveredOnceAndAtOnce) {
   create_topic(broker.address(), "t");
   auto producer = must(Producer::create(quiet<ProducerConfig>(broker.address())));
@@ -261,7 +257,6 @@ TEST_F(IdleCases, ASendAfterAnIdleSpellIsDeliveredOnceAndAtOnce) {
   EXPECT_EQ(read_values(broker.address(), "t"), (std::vector<std::string>{"before", "after"}));
 }
 
-// B053
 TEST_F(IdleCases, ASilentlyDroppedConnectionIsGivenUpAndTheRecordArrives) {
   create_topic(broker.address(), "t");
   Relay relay(broker.port());
@@ -293,7 +288,6 @@ TEST_F(IdleCases, ASilentlyDroppedConnectionIsGivenUpAndTheRecordArrives) {
 constexpr int kCloseRounds = 20;
 constexpr auto kCloseLimit = 10s;
 
-// B055
 TEST_F(ClientCases, ClosingAProducerEndsWhateverTheBrokerDoes) {
   create_topic(broker.address(), "t");
   for (int round = 0; round < kCloseRounds; ++round) {
@@ -314,7 +308,6 @@ TEST_F(ClientCases, ClosingAProducerEndsWhateverTheBrokerDoes) {
   }
 }
 
-// B055
 TEST_F(ClientCases, ClosingFromACallbackIsRefusedNotADeadlock) {
   create_topic(broker.address(), "t");
   auto producer = must(Producer::create(quiet<ProducerConfig>(broker.address())));
@@ -331,7 +324,6 @@ TEST_F(ClientCases, ClosingFromACallbackIsRefusedNotADeadlock) {
   EXPECT_TRUE(producer.close(10s));
 }
 
-// B055
 TEST_F(ClientCases, ClosingAConsumerEndsWhateverTheBrokerDoes) {
   create_topic(broker.address(), "t");
   for (int round = 0; round < kCloseRounds; ++round) {
@@ -349,7 +341,7 @@ TEST_F(ClientCases, ClosingAConsumerEndsWhateverTheBrokerDoes) {
   }
 }
 
-// B055: brokers that are away, or accept and say nothing, while a client connects.
+// brokers that are away, or accept and say nothing, while a client connects.
 TEST_F(ClientCases, CreatingAClientWithoutABrokerEndsWithOneClearError) {
   auto config = quiet<ProducerConfig>(broker.address());
   config.connect_timeout = 1s;
