@@ -148,11 +148,11 @@ TEST(DiskFaults, FailedWriteTakesTheDiskOffline) {
 }
 
 TEST(DiskFaults, FailedSyncIsNeverRepeatedAndConfirmsNothing) {  // REC-5
+  int calls = 0;  // outlives the log, which calls to the end
   StorageWorld world;
   world.start();
   world.append(2);
   ASSERT_TRUE(world.settle());
-  int calls = 0;
   world.log().on_changed([&] { ++calls; });
   world.files->inject({.operation = FileOperation::sync, .path_part = ".log"});
   world.append(3);

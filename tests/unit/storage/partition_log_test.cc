@@ -25,9 +25,9 @@ TEST(PartitionLog, AppendGivesOffsetsAndStampsInPlace) {
 }
 
 TEST(PartitionLog, DiskDurabilityConfirmsOnlyWhatIsSynced) {
+  int calls = 0;  // outlives the log, which calls to the end
   StorageWorld world;
   world.start();
-  int calls = 0;
   world.log().on_changed([&] { ++calls; });
   world.append(4);
   EXPECT_EQ(world.log().confirmed_end(), Offset(0));
