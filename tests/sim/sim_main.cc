@@ -4,7 +4,7 @@
 //   sim_test [--world NAME] [--seed N | --seeds COUNT | --seconds S] [--first N] [--mutant NAME]
 //   [--trace]
 //
-// The environment gives defaults: MQ_SIM_SEED, MQ_SIM_SEEDS, MQ_SIM_SECONDS.
+// The environment gives defaults: MQ_SIM_SEED, MQ_SIM_SEEDS, MQ_SIM_SECONDS, MQ_SIM_FIRST.
 
 #include <fmt/core.h>
 
@@ -52,6 +52,7 @@ Options parse(const std::vector<std::string_view>& arguments) {
   Options options;
   options.seed = from_environment("MQ_SIM_SEED");
   options.seeds = from_environment("MQ_SIM_SEEDS");
+  options.first = from_environment("MQ_SIM_FIRST");
   options.seconds = from_environment("MQ_SIM_SECONDS").value_or(options.seconds);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto flag = arguments[i];
