@@ -27,7 +27,7 @@ class NodeWriterTest : public ::testing::Test {
   }
   /// The next write behaves so; then `reads` reads fail.
   void fail_next(StoreFault fault, int reads = 0) {
-    state_->fault = [this, fault, reads](bool write) mutable {
+    state_->fault = [fault, reads](bool write) mutable {
       if (write) return std::exchange(fault, StoreFault::none);
       return reads-- > 0 ? StoreFault::unavailable : StoreFault::none;
     };
