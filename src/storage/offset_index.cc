@@ -57,14 +57,19 @@ Result<SegmentIndex> decode_segment_index(base::Bytes body) {
   index.first_append_time_ms = in.take<std::int64_t>();
   index.last_append_time_ms = in.take<std::int64_t>();
   index.last_leader_epoch = model::LeaderEpoch(in.take<std::int32_t>());
+  // Whatever the checksum says, offsets are bounded before they are reckoned with.
+  const model::Offset base = index.offsets.base_offset();
+  if (base < model::Offset(0) || index.end_offset < base) return malformed();
+  const std::int64_t span = index.end_offset.value() - base.value();
   const auto entries = in.take_count(sizeof(OffsetIndex::Entry));
   std::int64_t last_position = -1;
   for (std::uint32_t i = 0; i < entries; ++i) {
     const auto relative = in.take<std::uint32_t>();
     const auto position = in.take<std::uint32_t>();
-    if (position <= last_position || position >= index.segment_bytes) return malformed();
+    if (position <= last_position || position >= index.segment_bytes || relative > span)
+      return malformed();
     last_position = position;
-    index.offsets.note(model::advance(index.offsets.base_offset(), relative), position);
+    index.offsets.note(model::advance(base, relative), position);
   }
   index.epoch_starts.resize(in.take_count(12));
   for (auto& start : index.epoch_starts) {
@@ -88,8 +93,7 @@ Result<SegmentIndex> load_segment_index(base::FileSystem& files, const std::stri
                                         model::Offset base_offset, std::uint64_t segment_bytes) {
   MQ_TRY(const auto body, load_sealed(files, path, kIndexMagic));
   MQ_TRY(auto index, decode_segment_index(body));
-  if (index.offsets.base_offset() != base_offset || index.segment_bytes != segment_bytes ||
-      index.end_offset < base_offset)
+  if (index.offsets.base_offset() != base_offset || index.segment_bytes != segment_bytes)
     return malformed();
   return index;
 }
