@@ -47,16 +47,9 @@ Fetcher::~Fetcher() {
 }
 
 void Fetcher::wake() {
-  if (waking_) {
-    wake_again_ = true;
-    return;
-  }
-  waking_ = true;
-  do {
-    wake_again_ = false;
+  waking_.run([this] {
     if (!stopped_) wake_once();
-  } while (wake_again_);
-  waking_ = false;
+  });
 }
 
 void Fetcher::wake_once() {

@@ -9,6 +9,7 @@
 
 #include "client/core/client_core.h"
 #include "client/core/fetch_buffer.h"
+#include "client/core/rerun.h"
 #include "protocol/fetch.h"
 
 namespace mq::client {
@@ -59,8 +60,7 @@ class Fetcher {
   FetchBuffer& buffer_;
   base::Runtime::TimerId wake_timer_ = 0;
   base::TimePoint wake_due_ = base::TimePoint::max();
-  bool waking_ = false;
-  bool wake_again_ = false;
+  Rerun waking_;
   bool stopped_ = false;
   mutable std::mutex mutex_;  // guards trouble_
   std::optional<Error> trouble_;

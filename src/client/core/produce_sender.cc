@@ -86,16 +86,9 @@ ProducerStats ProduceSender::stats() const noexcept {
 }
 
 void ProduceSender::drain() {
-  if (draining_) {
-    drain_again_ = true;
-    return;
-  }
-  draining_ = true;
-  do {
-    drain_again_ = false;
+  draining_.run([this] {
     if (!stopped_) drain_once();
-  } while (drain_again_);
-  draining_ = false;
+  });
 }
 
 void ProduceSender::drain_once() {

@@ -8,6 +8,7 @@
 
 #include "client/core/accumulator.h"
 #include "client/core/client_core.h"
+#include "client/core/rerun.h"
 #include "protocol/produce.h"
 
 namespace mq::client {
@@ -104,8 +105,7 @@ class ProduceSender {
     std::atomic<std::uint64_t> bytes_sent{0};
   };
   Counts stats_;
-  bool draining_ = false;
-  bool drain_again_ = false;
+  Rerun draining_;
   bool stopped_ = false;
 };
 
