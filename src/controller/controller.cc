@@ -8,6 +8,7 @@
 #include "controller/change_queue.h"
 #include "controller/cluster_tree.h"
 #include "controller/node_writer.h"
+#include "controller/producer_ids.h"
 #include "controller/registration.h"
 #include "controller/status.h"
 #include "controller/topic_nodes.h"
@@ -51,6 +52,7 @@ class Controller::Impl {
         home_(home),
         writer_(store, home, config_.incarnation),
         nodes_(store, writer_),
+        producer_ids_(store, writer_, home),
         queue_(home),
         images_(home),
         stopped_(home),
@@ -65,6 +67,7 @@ class Controller::Impl {
   asio::awaitable<ImagePtr> wait_for_image(std::uint64_t newer_than, base::TimePoint deadline);
   asio::awaitable<void> stop();
 
+  asio::awaitable<Result<std::int64_t>> next_producer_id() { return producer_ids_.next(); }
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const {
     return {deleting_.begin(), deleting_.end()};
   }
@@ -112,6 +115,7 @@ class Controller::Impl {
   base::Runtime& home_;
   NodeWriter writer_;
   TopicNodes nodes_;
+  ProducerIds producer_ids_;
   model::BrokerEpoch epoch_;
   std::set<base::Uuid> deleting_;  ///< stand under /deleting
 
@@ -537,6 +541,9 @@ asio::awaitable<TopicResult> Controller::create_topic(protocol::NewTopic topic, 
 }
 asio::awaitable<TopicResult> Controller::delete_topic(std::string name, base::TimePoint deadline) {
   return impl_->delete_topic(std::move(name), deadline);
+}
+asio::awaitable<Result<std::int64_t>> Controller::next_producer_id() {
+  return impl_->next_producer_id();
 }
 ImagePtr Controller::image() const { return impl_->image(); }
 asio::awaitable<ImagePtr> Controller::wait_for_image(std::uint64_t newer_than,

@@ -81,6 +81,9 @@ class Controller {
   /// their files are gone, or will be after the next try if that failed.
   asio::awaitable<protocol::TopicResult> delete_topic(std::string name, base::TimePoint deadline);
 
+  /// A producer id that was never given out before (IDM-5).
+  asio::awaitable<Result<std::int64_t>> next_producer_id();
+
   /// The newest image; never null after start(). Any thread.
   [[nodiscard]] ImagePtr image() const;
   /// Returns the image once it has a version above `newer_than`, or the current one at `deadline`

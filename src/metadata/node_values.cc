@@ -174,6 +174,25 @@ Result<PartitionStateValue> decode_partition_state(std::string_view bytes) {
   return value;
 }
 
+std::string encode(const ProducerIdsValue& value) {
+  proto::ProducerIdsNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_next_id(value.next_id);
+  return node.SerializeAsString();
+}
+
+Result<ProducerIdsValue> decode_producer_ids(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::ProducerIdsNode>(bytes));
+  ProducerIdsValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  // Never so near the end that a block could pass it.
+  constexpr std::int64_t kNextMax = std::numeric_limits<std::int64_t>::max() - (1 << 30);
+  if (node.next_id() < 0 || node.next_id() > kNextMax)
+    return make_error_code(MetadataErrc::damaged);
+  value.next_id = node.next_id();
+  return value;
+}
+
 Result<WriterTag> decode_writer(std::string_view bytes) {
   MQ_TRY(const auto node, parse<proto::AnyNode>(bytes));
   return writer_of(node);

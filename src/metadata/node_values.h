@@ -62,12 +62,18 @@ struct PartitionStateValue {
   std::uint32_t min_isr = 1;
 };
 
+struct ProducerIdsValue {
+  WriterTag writer;
+  std::int64_t next_id = 0;  ///< ids below it have been given to some broker
+};
+
 /// The values as the store keeps them: Protobuf, see proto/nodes.proto.
 std::string encode(const ClusterValue& value);
 std::string encode(const BrokerEpochValue& value);
 std::string encode(const BrokerLiveValue& value);
 std::string encode(const TopicValue& value);
 std::string encode(const PartitionStateValue& value);
+std::string encode(const ProducerIdsValue& value);
 
 /// Reads what encode() wrote; `damaged` for anything else.
 Result<ClusterValue> decode_cluster(std::string_view bytes);
@@ -75,6 +81,7 @@ Result<BrokerEpochValue> decode_broker_epoch(std::string_view bytes);
 Result<BrokerLiveValue> decode_broker_live(std::string_view bytes);
 Result<TopicValue> decode_topic(std::string_view bytes);
 Result<PartitionStateValue> decode_partition_state(std::string_view bytes);
+Result<ProducerIdsValue> decode_producer_ids(std::string_view bytes);
 /// The tag of any of them.
 Result<WriterTag> decode_writer(std::string_view bytes);
 

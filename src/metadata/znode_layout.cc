@@ -25,9 +25,13 @@ std::string child(std::string_view folder, std::string_view name) {
 }  // namespace
 
 const std::vector<std::string>& folders() {
-  static const std::vector<std::string> all{
-      "/brokers",           std::string(kBrokersLive), std::string(kBrokersEpoch),
-      std::string(kTopics), std::string(kState),       std::string(kDeleting)};
+  static const std::vector<std::string> all{"/brokers",
+                                            std::string(kBrokersLive),
+                                            std::string(kBrokersEpoch),
+                                            std::string(kTopics),
+                                            std::string(kState),
+                                            std::string(kDeleting),
+                                            std::string(kProducers)};
   return all;
 }
 

@@ -18,6 +18,8 @@ inline constexpr std::string_view kBrokersEpoch = "/brokers/epoch";
 inline constexpr std::string_view kTopics = "/topics";
 inline constexpr std::string_view kState = "/state";
 inline constexpr std::string_view kDeleting = "/deleting";
+inline constexpr std::string_view kProducers = "/producers";
+inline constexpr std::string_view kProducerIds = "/producers/ids";
 
 /// Nodes without a value under which all others stand, parents first.
 const std::vector<std::string>& folders();

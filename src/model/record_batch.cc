@@ -48,6 +48,8 @@ bool rules_hold(const RecordBatchView& batch) noexcept {
 }
 
 bool produced_rules_hold(const RecordBatchView& batch) noexcept {
+  const bool named = batch.producer_id() >= 0;
+  if ((batch.producer_epoch() >= 0) != named || (batch.base_sequence() >= 0) != named) return false;
   return batch.base_offset() == Offset() && batch.leader_epoch() == LeaderEpoch() &&
          batch.append_time_ms() == -1 && batch.record_count() >= 1 &&
          batch.record_count() == batch.last_offset_delta() + 1;
@@ -113,10 +115,19 @@ Result<RecordBatchView> parse_produced(Bytes bytes, std::uint32_t batch_bytes_ma
   MQ_TRY(const std::uint32_t batch_bytes, peek_batch_bytes(bytes));
   if (batch_bytes > batch_bytes_max) return ModelErrc::too_large;
   MQ_TRY(const RecordBatchView batch, RecordBatchView::parse(bytes));
-  if (batch.producer_id() != -1 || batch.producer_epoch() != -1 || batch.base_sequence() != -1)
-    return ModelErrc::unsupported_format;
   if (!produced_rules_hold(batch)) return ModelErrc::invalid_batch;
   return batch;
+}
+
+void set_producer(MutableBytes batch, const ProducerIdentity& producer,
+                  std::int32_t base_sequence) noexcept {
+  std::byte* data = batch.data();
+  base::store_le(data + format::kProducerId, producer.id);
+  base::store_le(data + format::kProducerEpoch, producer.epoch);
+  base::store_le(data + format::kBaseSequence, base_sequence);
+  base::store_le(data + format::kBodyCrc,
+                 base::crc32c(Bytes(batch).subspan(format::kBodyCoverStart)));
+  base::store_le(data + format::kStampCrc, crc_of_stamp(batch));
 }
 
 void stamp(MutableBytes batch, Offset base_offset, LeaderEpoch leader_epoch,

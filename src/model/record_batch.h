@@ -13,6 +13,21 @@ namespace mq::model {
 using base::Bytes;
 using base::MutableBytes;
 
+/// Who sent a batch, for telling its repeats: an id that the cluster gave out once and an epoch
+/// that rises whenever that producer begins its sequences anew.
+struct ProducerIdentity {
+  std::int64_t id = -1;  ///< -1: a producer that does not name itself
+  std::int32_t epoch = -1;
+  [[nodiscard]] bool known() const noexcept { return id >= 0; }
+  friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
+};
+
+/// Sequences count a producer's records in one partition and go on at 0 behind 2^31 - 1.
+[[nodiscard]] constexpr std::int32_t advance_sequence(std::int32_t sequence,
+                                                      std::uint32_t by) noexcept {
+  return static_cast<std::int32_t>((static_cast<std::uint32_t>(sequence) + by) & 0x7fffffffU);
+}
+
 /// A validated, read-only look at one record batch (FORMAT.md). Owns nothing: the bytes outlive it.
 ///
 /// Made only by the parse functions, so that no accessor reads outside the bytes. A view made by
@@ -101,6 +116,13 @@ class RecordBatchView {
   [[nodiscard]] std::int32_t base_sequence() const noexcept {
     return load<std::int32_t>(batch_format::kBaseSequence);
   }
+  [[nodiscard]] ProducerIdentity producer() const noexcept {
+    return {producer_id(), producer_epoch()};
+  }
+  /// Inclusive; only of a batch that names its producer.
+  [[nodiscard]] std::int32_t last_sequence() const noexcept {
+    return advance_sequence(base_sequence(), last_offset_delta());
+  }
   [[nodiscard]] std::uint64_t tag_set() const noexcept {
     return load<std::uint64_t>(batch_format::kTagSet);
   }
@@ -124,10 +146,15 @@ class RecordBatchView {
 Result<std::uint32_t> peek_batch_bytes(Bytes bytes);
 
 /// One batch as a client sent it: parse() and the rules of produced batches (no offset, epoch or
-/// append time yet; record_count = last_offset_delta + 1 >= 1; no producer identity until
-/// idempotence exists). Errors: those of parse(), and too_large above `batch_bytes_max`, found
-/// before the body is read.
+/// append time yet; record_count = last_offset_delta + 1 >= 1; producer id, producer epoch and base
+/// sequence all given or all absent). Errors: those of parse(), and too_large above
+/// `batch_bytes_max`, found before the body is read.
 Result<RecordBatchView> parse_produced(Bytes bytes, std::uint32_t batch_bytes_max);
+
+/// Names the batch's producer and its first record's sequence in a batch that was not sent yet, or
+/// is sent again under another name; both checksums are made anew.
+void set_producer(MutableBytes batch, const ProducerIdentity& producer,
+                  std::int32_t base_sequence) noexcept;
 
 /// The broker's only change to a batch: bytes 0-7, 12-23 and 28-31 in place. `batch` has passed
 /// parse_produced(). The body is not read again.

@@ -93,9 +93,9 @@ void RecordBatchBuilder::write_header(std::byte* header, std::size_t batch_bytes
   base::store_le(header + format::kLastOffsetDelta, record_count_ - 1);
   base::store_le(header + format::kBaseTimestampMs, base_timestamp_ms_);
   base::store_le(header + format::kMaxTimestampMs, max_timestamp_ms_);
-  base::store_le(header + format::kProducerId, std::int64_t{-1});
-  base::store_le(header + format::kProducerEpoch, std::int32_t{-1});
-  base::store_le(header + format::kBaseSequence, std::int32_t{-1});
+  base::store_le(header + format::kProducerId, producer_.id);
+  base::store_le(header + format::kProducerEpoch, producer_.epoch);
+  base::store_le(header + format::kBaseSequence, base_sequence_);
   base::store_le(header + format::kTagSet, tag_set_);
   base::store_le(header + format::kRawBytes, static_cast<std::uint32_t>(raw_bytes));
   const base::Bytes batch(header, batch_bytes);
@@ -110,6 +110,8 @@ void RecordBatchBuilder::clear() noexcept {
   position_ = format::kHeaderBytes;
   record_count_ = 0;
   tag_set_ = format::kTagSetNone;
+  producer_ = {};
+  base_sequence_ = -1;
 }
 
 }  // namespace mq::model

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "model/compression.h"
 #include "model/record.h"
+#include "model/record_batch.h"
 #include "model/record_batch_format.h"
 #include "model/varint.h"
 
@@ -52,6 +53,12 @@ class RecordBatchBuilder {
   /// has been appended.
   [[nodiscard]] base::SharedBytes finish(Codec codec = Codec::none);
 
+  /// Names the producer in the next finished batch; clear() and finish() forget it.
+  void set_producer(const ProducerIdentity& producer, std::int32_t base_sequence) noexcept {
+    producer_ = producer;
+    base_sequence_ = base_sequence;
+  }
+
   /// Drops what was appended.
   void clear() noexcept;
 
@@ -72,6 +79,8 @@ class RecordBatchBuilder {
   std::int64_t base_timestamp_ms_ = 0;
   std::int64_t max_timestamp_ms_ = 0;
   std::uint64_t tag_set_ = batch_format::kTagSetNone;
+  ProducerIdentity producer_;
+  std::int32_t base_sequence_ = -1;
 };
 
 namespace detail {

@@ -27,6 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   again(metadata::decode_broker_live(text), metadata::decode_broker_live);
   again(metadata::decode_topic(text), metadata::decode_topic);
   again(metadata::decode_partition_state(text), metadata::decode_partition_state);
+  again(metadata::decode_producer_ids(text), metadata::decode_producer_ids);
   (void)metadata::decode_writer(text).has_value();
   const auto name = metadata::layout::escape_name(text);
   MQ_CHECK(metadata::layout::unescape_name(name) == text);

@@ -66,6 +66,17 @@ TEST(NodeValues, BrokerAndClusterComeBack) {
   EXPECT_EQ(cluster->id, uuid(9));
 }
 
+TEST(NodeValues, ProducerIdsComeBackAndNeverNearTheirEnd) {
+  const auto after = decode_producer_ids(encode(ProducerIdsValue{{uuid(1), 3}, 5000}));
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->next_id, 5000);
+  EXPECT_EQ(after->writer, (WriterTag{uuid(1), 3}));
+  for (const std::int64_t next : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    EXPECT_EQ(decode_producer_ids(encode(ProducerIdsValue{{uuid(1), 3}, next})).error(),
+              make_error_code(MetadataErrc::damaged));
+  }
+}
+
 TEST(NodeValues, WriterIsReadFromAnyValue) {
   const WriterTag writer{uuid(1), 42};
   EXPECT_EQ(*decode_writer(encode(sample_topic())), writer);

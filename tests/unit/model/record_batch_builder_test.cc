@@ -80,6 +80,24 @@ TEST(RecordBatchBuilder, ClearForgetsWhatWasAppended) {
   EXPECT_EQ(testing::read(builder.finish().bytes)->front().value, "y");
 }
 
+TEST(RecordBatchBuilder, NamesTheProducerOfOneBatch) {
+  RecordBatchBuilder builder(base::BufferPool::shared(), 4096);
+  ASSERT_TRUE(builder.append({.value = base::as_bytes("a")}));
+  builder.set_producer({9, 1}, 5);
+  const auto named = builder.finish();
+  const auto view = parse_produced(named.bytes, 4096);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->producer(), (ProducerIdentity{9, 1}));
+  EXPECT_EQ(view->base_sequence(), 5);
+  ASSERT_TRUE(builder.append({.value = base::as_bytes("a")}));
+  const auto plain = builder.finish();
+  EXPECT_FALSE(parse_produced(plain.bytes, 4096)->producer().known());
+  // Named later it is the same batch.
+  std::string bytes = std::string(base::as_text(plain.bytes));
+  set_producer({reinterpret_cast<std::byte*>(bytes.data()), bytes.size()}, {9, 1}, 5);
+  EXPECT_EQ(bytes, base::as_text(named.bytes));
+}
+
 TEST(RecordBatchBuilder, SizeEstimateIsNeverTooSmall) {
   base::BufferPool pool;
   for (const auto& record : testing::sample_records()) {

@@ -200,11 +200,20 @@ TEST(RecordBatch, ProducedBatchHasNoHoles) {
   EXPECT_FALSE(parse_error(with(batch_format::kLastOffsetDelta, std::uint32_t{4})));
 }
 
-TEST(RecordBatch, ProducerIdentityIsRefusedUntilItMeansSomething) {
-  EXPECT_EQ(produced_error(with(batch_format::kProducerId, std::int64_t{1})),
-            ModelErrc::unsupported_format);
-  EXPECT_EQ(produced_error(with(batch_format::kBaseSequence, std::int32_t{0})),
-            ModelErrc::unsupported_format);
+TEST(RecordBatch, AProducerIsNamedWhollyOrNotAtAll) {
+  for (const auto& batch : {with(batch_format::kProducerId, std::int64_t{1}),
+                            with(batch_format::kProducerEpoch, std::int32_t{0}),
+                            with(batch_format::kBaseSequence, std::int32_t{0})})
+    EXPECT_EQ(produced_error(batch), ModelErrc::invalid_batch);
+  std::string batch = copy(build(sample_records()));
+  set_producer(writable(batch), {7, 2}, 40);
+  const auto view = parse_produced(base::as_bytes(batch), kLimit);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->producer(), (ProducerIdentity{7, 2}));
+  EXPECT_EQ(view->base_sequence(), 40);
+  EXPECT_EQ(view->last_sequence(), 43);
+  set_producer(writable(batch), {7, 2}, 0x7fffffff);
+  EXPECT_EQ(parse_produced(base::as_bytes(batch), kLimit)->last_sequence(), 2);
 }
 
 TEST(RecordBatch, LongerHeaderOfANewerWriterIsSkipped) {

@@ -1,0 +1,60 @@
+#include "controller/producer_ids.h"
+
+#include "base/mutants.h"
+#include "metadata/node_values.h"
+#include "metadata/znode_layout.h"
+
+namespace mq::controller {
+namespace {
+
+using metadata::MetadataErrc;
+
+/// Another broker may take a block at the same moment; one of them wins each time.
+constexpr int kTries = 20;
+
+}  // namespace
+
+asio::awaitable<Result<std::int64_t>> ProducerIds::next() {
+  const auto turn = co_await turns_.wait_for_turn();
+  if (next_ == end_) {
+    const auto taken = co_await take_block();
+    if (!taken) co_return taken.error();
+  }
+  co_return next_++;
+}
+
+asio::awaitable<Result<void>> ProducerIds::take_block() {
+  const std::string path(metadata::layout::kProducerIds);
+  for (int tries = 0; tries < kTries; ++tries) {
+    const auto node = co_await store_.get(path);
+    const bool missing = !node && node.error() == make_error_code(MetadataErrc::not_found);
+    if (!node && !missing) co_return node.error();
+    metadata::ProducerIdsValue value;
+    if (node) {
+      MQ_CO_TRY(value, metadata::decode_producer_ids(node->value));
+    }
+    const std::int64_t first = value.next_id;
+    value.writer = writer_.next_tag();
+    value.next_id = first + kBlock;
+    std::vector<metadata::Operation> operations;
+    if (missing) {
+      operations.emplace_back(metadata::Create(path, metadata::encode(value)));
+    } else {
+      operations.emplace_back(metadata::SetValue(path, metadata::encode(value), node->version));
+    }
+    const auto done = co_await writer_.commit(std::move(operations), path, value.writer);
+    if (!done) co_return done.error();
+    if (done->applied()) {
+      next_ = first;
+      end_ = first + kBlock;
+      co_return Result<void>();
+    }
+    const Error refused = done->first_error();
+    const bool raced = refused == make_error_code(MetadataErrc::bad_version) ||
+                       refused == make_error_code(MetadataErrc::already_exists);
+    if (!raced) co_return refused;
+  }
+  co_return make_error_code(MetadataErrc::unavailable);
+}
+
+}  // namespace mq::controller
