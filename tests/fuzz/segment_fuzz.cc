@@ -28,6 +28,7 @@ class MemoryFile final : public base::File {
     return make_error_code(base::BaseErrc::io_failed);
   }
   base::Result<void> sync_data() override { return {}; }
+  base::Result<void> sync_file_system() override { return {}; }
   base::Result<void> sync_all() override { return {}; }
   base::Result<void> truncate(std::uint64_t) override { return {}; }
   base::Result<void> allocate(std::uint64_t, std::uint64_t) override { return {}; }
@@ -80,6 +81,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read(bytes, storage::SegmentRead::Source::page_cache, data[0]);
   read(bytes, storage::SegmentRead::Source::disk, data[0]);
   MemoryFile file(bytes);
+  std::uint64_t damage = 0;
+  for (const std::uint64_t near : {std::uint64_t{0}, std::uint64_t{data[0]}}) {
+    // Wherever an index points to, the answer is that of a walk from the start.
+    const storage::TimeIndex::Place place{model::Offset(data[0] % 4), near};
+    const auto found = storage::find_batch_by_time(file, model::Offset(0), bytes.size(), place,
+                                                   data[0], damage);
+    if (found && *found) {
+      MQ_CHECK((*found)->append_time_ms >= data[0]);
+    }
+  }
   (void)storage::rebuild_segment_index(file, model::Offset(0), bytes.size(), 64).has_value();
   return 0;
 }

@@ -39,6 +39,8 @@ struct Inode {
   // After a failed sync the pages count as clean although the disk has not got them: no later sync
   // writes these sectors, and a crash brings the old content back.
   std::map<std::uint64_t, Sector> forsaken;
+  /// Blocks whose write-back has begun: a power cut may catch the disk in the middle of one.
+  std::set<std::uint64_t> under_way;
   bool locked = false;
 
   // Of a directory: names now, and names on the disk.
@@ -78,6 +80,7 @@ void resize(Inode& file, std::uint64_t size) {
 /// What the disk has is now what the file has, but for forsaken sectors.
 void settle(Inode& file) {
   file.lost.clear();
+  file.under_way.clear();
   file.size_min = file.size_max = file.content.size();
 }
 
@@ -108,6 +111,18 @@ void reread(Inode& file, std::uint64_t from, std::uint64_t to) {
   put_back(file.content, dropped);
 }
 
+/// A block that was being written is lost whole, with what had been on the disk before.
+void destroy_blocks(const Inode& file, std::vector<std::byte>& content, SimRandom& random) {
+  for (const auto block : file.under_way) {
+    const bool dirty = std::ranges::any_of(
+        file.lost, [&](const auto& entry) { return entry.first * kSector / kBlock == block; });
+    if (!dirty || random.chance(0.5)) continue;
+    const auto end = std::min<std::uint64_t>((block + 1) * kBlock, content.size());
+    for (auto at = block * kBlock; at < end; ++at)
+      content[at] = static_cast<std::byte>(random.next());
+  }
+}
+
 /// What a power cut leaves of one file.
 void tear(Inode& file, SimRandom& random) {
   file.allocated = 0;
@@ -119,9 +134,11 @@ void tear(Inode& file, SimRandom& random) {
   if (random.chance(0.6)) size = random.between(file.size_min, file.size_max);
   std::vector<std::byte> after = file.content;
   after.resize(std::max<std::uint64_t>(file.size_max, after.size()));
+  const Inode before{.lost = file.lost, .under_way = file.under_way};
   std::erase_if(file.lost, [&](const auto&) { return random.below(100) < keep_percent; });
   put_back(after, file.lost);
   put_back(after, file.forsaken);
+  destroy_blocks(before, after, random);
   after.resize(size);
   file.content = std::move(after);
   file.forsaken.clear();
@@ -310,6 +327,7 @@ class SimFile final : public base::File {
   }
   Result<void> sync_data() override { return sync(); }
   Result<void> sync_all() override { return sync(); }
+  Result<void> sync_file_system() override;
   Result<void> truncate(std::uint64_t size) override {
     std::lock_guard lock(core_->mutex);
     MQ_TRY_VOID(check(FileOperation::truncate));
@@ -328,7 +346,12 @@ class SimFile final : public base::File {
     inode_->allocated = end;
     return {};
   }
-  void start_write_back(std::uint64_t, std::uint64_t) override {}
+  void start_write_back(std::uint64_t position, std::uint64_t bytes) override {
+    std::lock_guard lock(core_->mutex);
+    if (generation_ != core_->generation) return;
+    for (auto block = position / kBlock; block * kBlock < position + bytes; ++block)
+      inode_->under_way.insert(block);
+  }
   void drop_cache(std::uint64_t position, std::uint64_t bytes) override {
     std::lock_guard lock(core_->mutex);
     if (generation_ == core_->generation) reread(*inode_, position, position + bytes);
@@ -386,6 +409,27 @@ class SimFile final : public base::File {
   bool writable_;
   std::uint64_t generation_;
 };
+
+/// One failing file fails it all, as a file system reports one error for all.
+Result<void> SimFile::sync_file_system() {
+  std::lock_guard lock(core_->mutex);
+  if (generation_ != core_->generation) return make_error_code(BaseErrc::io_failed);
+  Result<void> result;
+  walk(*core_->root, "", [&](const std::string& path, const InodePtr& inode) {
+    if (inode->lost.empty() && inode->size_min == inode->size_max) return;
+    if (const auto* fault = core_->strike(FileOperation::sync, path)) {
+      forsake(*inode);
+      if (result) result = fault->error;
+      return;
+    }
+    for (const auto& [sector, old] : inode->lost) inode->forsaken.erase(sector);
+    settle(*inode);
+  });
+  if (!result) return result;
+  for (const auto& change : core_->pending) change.apply_to_disk();
+  core_->pending.clear();
+  return {};
+}
 
 class SimLock final : public base::FileLock {
  public:

@@ -42,7 +42,8 @@ struct Fault {
 /// every directory operation (create, rename, remove) is pending until its directory is synced.
 /// kill() ends the process that uses it and keeps everything; crash() is a power cut: of each file
 /// any subset of the unsynced sectors survives over the file's old content, its size is anything
-/// between the old and the new one, and any subset of the pending directory operations survives.
+/// between the old and the new one, a 4 KiB block whose write-back had begun may be lost whole, and
+/// any subset of the pending directory operations survives.
 ///
 /// Files opened and locks taken before a kill() or crash() are dead: their calls fail and change
 /// nothing. (CrashableFileSystem in front of it also cuts off path operations of the old process.)

@@ -69,6 +69,10 @@ class PosixFile final : public File {
     if (::fsync(fd_.get()) != 0) return failed("fsync", path_);
     return {};
   }
+  Result<void> sync_file_system() override {
+    if (::syncfs(fd_.get()) != 0) return failed("syncfs", path_);
+    return {};
+  }
   Result<void> truncate(std::uint64_t size) override {
     if (::ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) return failed("ftruncate", path_);
     return {};

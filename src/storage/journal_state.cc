@@ -1,0 +1,42 @@
+#include "storage/journal_state.h"
+
+#include <algorithm>
+
+namespace mq::storage {
+
+using model::Offset;
+
+void apply_cut(JournalLogState& state, const JournalCut& cut) {
+  const Offset to = cut.end.offset;
+  if (state.recovery_point.offset > to) state.recovery_point = cut.end;
+  state.end = std::min(state.end, to);
+  state.durable = std::min(state.durable, to);
+  state.epoch_start.start_offset = std::min(state.epoch_start.start_offset, to);
+  state.cut = cut.end;
+}
+
+void apply_recovery_point(JournalLogState& state, const SyncPoint& point) {
+  state.recovery_point = point;
+  state.end = std::max(state.end, point.offset);
+  state.durable = std::max(state.durable, point.offset);
+  state.cut.reset();
+}
+
+void apply_epoch_start(JournalLogState& state, const EpochStart& start) {
+  if (start.leader_epoch > state.epoch_start.leader_epoch) state.epoch_start = start;
+}
+
+void apply_append(JournalLogState& state, Offset durable, Offset end) {
+  state.durable = std::max(state.durable, durable);
+  state.end = std::max(state.end, end);
+}
+
+JournalLogState created_log(model::Durability durability) {
+  JournalLogState state;
+  state.durability = durability;
+  state.recovery_point.offset = state.recovery_point.segment_base = Offset(0);
+  state.end = state.durable = Offset(0);
+  return state;
+}
+
+}  // namespace mq::storage

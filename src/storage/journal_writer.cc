@@ -1,0 +1,319 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/mutants.h"
+#include "storage/journal.h"
+
+namespace mq::storage {
+namespace {
+
+using base::Bytes;
+using model::Offset;
+using model::PartitionId;
+
+constexpr std::uint64_t kGroupBytesMax = std::uint64_t{4} << 20;
+/// A group and a bypassing partition's share are small parts of a small file.
+constexpr std::uint64_t kGroupShare = 4;
+constexpr std::uint64_t kBypassShare = 8;
+constexpr std::uint64_t kRecoveryPointEntryBytes = kJournalEntryHeaderBytes + 44;
+constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 141;
+/// A file is of use only with room for much more than its snapshot.
+constexpr std::uint64_t kSnapshotShare = 8;
+constexpr auto kMakeFileAgain = std::chrono::seconds(10);
+
+/// splitmix64: one of many numbers that a secret gives.
+std::uint64_t mixed(std::uint64_t secret, std::uint64_t n) {
+  std::uint64_t x = secret + n * 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+bool Journal::fail(std::string_view operation, const std::string& path, const Error& error) {
+  disk_->fail(operation, path, error);
+  return false;
+}
+
+JournalFileHeader Journal::header_of(std::uint64_t generation) const {
+  return {owner_.cluster, owner_.broker, owner_.disk,
+          owner_.journal, generation,    mixed(secret_, generation)};
+}
+
+std::uint64_t Journal::group_bytes_max() const {
+  return std::min(kGroupBytesMax, live_.back()->bytes / kGroupShare);
+}
+
+std::uint64_t Journal::bypass_bytes() const {
+  return std::min(disk_->config.journal_bypass_bytes, live_.back()->bytes / kBypassShare);
+}
+
+std::uint64_t Journal::snapshot_bytes() const {
+  return journal_group_file_bytes((states_.size() + 1) * kSnapshotLogBytes);
+}
+
+/// Kept free at the end of a file for the recovery points by which an older file gets free.
+std::uint64_t Journal::reserve_bytes() const {
+  return journal_group_file_bytes(states_.size() * kRecoveryPointEntryBytes);
+}
+
+/// Writes the entry and keeps what a snapshot would say of its partition.
+void Journal::encode(const Taken& taken) {
+  const PartitionId& id = taken.id;
+  auto& needs = live_.back()->needs;
+  if (taken.item.needs >= Offset(0)) {
+    Offset& need = needs.try_emplace(id, taken.item.needs).first->second;
+    need = std::max(need, taken.item.needs);
+  }
+  if (const auto* append = std::get_if<JournalLog::Append>(&taken.item.what)) {
+    JournalLogState& state = states_[id];
+    builder_.add(id, JournalAppend{state.durable, append->segment_base, append->position,
+                                   append->batch.bytes});
+    return apply_append(state, state.durable, append->end.offset);
+  }
+  JournalContent content = std::get<JournalContent>(taken.item.what);
+  if (auto* image = std::get_if<JournalImage>(&content)) image->bytes = taken.item.image;
+  if (std::holds_alternative<JournalImage>(content) && MQ_MUTANT("block_image_left_out")) return;
+  builder_.add(id, content);
+  if (const auto* create = std::get_if<JournalCreate>(&content)) {
+    states_[id] = created_log(create->durability);
+  } else if (std::holds_alternative<JournalDelete>(content)) {
+    states_.erase(id);
+  } else if (const auto* cut = std::get_if<JournalCut>(&content)) {
+    apply_cut(states_[id], *cut);
+  } else if (const auto* moved = std::get_if<JournalRecoveryPoint>(&content)) {
+    apply_recovery_point(states_[id], moved->point);
+  } else if (const auto* start = std::get_if<JournalLogStart>(&content)) {
+    states_[id].log_start = std::max(states_[id].log_start, start->offset);
+  } else if (const auto* epoch = std::get_if<JournalEpochStart>(&content)) {
+    apply_epoch_start(states_[id], epoch->start);
+  } else if (const auto* durability = std::get_if<JournalDurability>(&content)) {
+    states_[id].durability = durability->durability;
+    states_[id].disk_from = durability->disk_from;
+  }
+}
+
+/// False: the disk has failed. Nothing but this group is under way.
+bool Journal::commit(Group& group) {
+  if (group.entries.empty()) return true;
+  builder_.clear();
+  for (const auto& taken : group.entries) encode(taken);
+  JournalFile& file = *live_.back();
+  const std::uint64_t bytes = builder_.file_bytes();
+  const bool durable = builder_.empty() || write_group(file, position_);
+  if (durable && !builder_.empty()) position_ += bytes;
+  if (durable) settle_needs(group);
+  tell(group, durable);
+  return durable;
+}
+
+/// Writes what the builder holds and makes it durable.
+bool Journal::write_group(JournalFile& file, std::uint64_t position) {
+  JournalGroupHeader header;
+  header.generation = file.header.generation;
+  header.nonce = file.header.nonce;
+  header.number = group_number_ + 1;
+  header.previous_crc = last_crc_;
+  const Bytes bytes = builder_.finish(header);
+  const auto written = base::write_fully(*file.file, std::span(&bytes, 1), position);
+  if (!written) return fail("write", file.path, written.error());
+  auto synced = file.file->sync_data();
+  if (!synced && MQ_MUTANT("retry_fsync_after_eio")) synced = file.file->sync_data();
+  if (!synced) return fail("fdatasync", file.path, synced.error());
+  ++group_number_;
+  last_crc_ = header.header_crc;
+  groups_.add();
+  bytes_.add(static_cast<std::int64_t>(bytes.size()));
+  return true;
+}
+
+void Journal::tell(Group& group, bool durable) {
+  for (auto& taken : group.entries) {
+    if (!taken.item.image.empty() && taken.log) flusher_->image_written(taken.log->sync_);
+    if (taken.item.done) taken.item.done(durable);
+  }
+  if (!durable) return;
+  std::map<base::Runtime*, std::vector<Advance>> by_worker;
+  for (auto& advance : group.advances) {
+    if (const auto state = states_.find(advance.log->id_); state != states_.end()) {
+      const Offset reached = std::min(advance.point.offset, state->second.end);
+      state->second.durable = std::max(state->second.durable, reached);
+    }
+    by_worker[&advance.log->worker_].push_back(std::move(advance));
+  }
+  for (auto& [worker, advances] : by_worker) {
+    worker->post([advances = std::move(advances)] {
+      for (const auto& advance : advances) advance.log->advanced_(advance.point, advance.cuts);
+    });
+  }
+}
+
+/// A file whose entries all lie below recovery points of durable groups is free, once those before
+/// it are.
+void Journal::settle_needs(const Group& group) {
+  for (const auto& taken : group.entries) {
+    const auto* content = std::get_if<JournalContent>(&taken.item.what);
+    if (!content) continue;
+    const bool gone = std::holds_alternative<JournalDelete>(*content);
+    const auto* cut = std::get_if<JournalCut>(content);
+    if (!gone && !cut && !std::holds_alternative<JournalRecoveryPoint>(*content)) continue;
+    const auto state = states_.find(taken.id);
+    for (const auto& file : live_) {
+      const auto need = file->needs.find(taken.id);
+      if (need == file->needs.end()) continue;
+      if (cut) need->second = std::min(need->second, cut->end.offset);
+      if (gone || state == states_.end() || state->second.recovery_point.offset >= need->second)
+        file->needs.erase(need);
+    }
+  }
+  while (live_.size() > 1 && live_.front()->needs.empty()) {
+    free_.push_back(std::move(live_.front()));
+    live_.pop_front();
+    stalled_said_ = false;
+  }
+}
+
+/// Sees to it that a group has room. When no file is free it waits for recovery points; then only
+/// they are written, and only when they free one.
+bool Journal::make_room(bool& stalled) {
+  const auto left = live_.back()->bytes - position_;
+  if (left >= reserve_bytes() + journal_group_file_bytes(group_bytes_max())) return true;
+  if (switch_file()) return true;
+  if (disk_->failed()) return false;
+  ask_for_recovery_points();
+  if (recovery_points_would_free() && left >= reserve_bytes()) {
+    Group group = take(group_bytes_max(), true);
+    if (!commit(group)) return false;
+    if (switch_file()) return true;
+    if (disk_->failed()) return false;
+  }
+  stalled = true;
+  if (!stalled_said_) {
+    stalled_said_ = true;
+    disk_->counters.get("storage_journal_stalls_total").add();
+  }
+  return false;
+}
+
+bool Journal::recovery_points_would_free() const {
+  std::lock_guard lock(mutex_);
+  for (const auto& [id, need] : live_.front()->needs) {
+    const auto found = logs_.find(id);
+    const auto log = found == logs_.end() ? nullptr : found->second.lock();
+    if (!log || !log->recovery_point_ || log->recovery_point_->offset < need) return false;
+  }
+  return true;
+}
+
+/// So that the files before the newest get free.
+void Journal::ask_for_recovery_points() {
+  std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>> wanted;
+  {
+    std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i + 1 < live_.size(); ++i) {
+      for (const auto& [id, need] : live_[i]->needs) {
+        const auto found = logs_.find(id);
+        const auto log = found == logs_.end() ? nullptr : found->second.lock();
+        if (!log || log->closed_) continue;
+        if (log->recovery_point_ && log->recovery_point_->offset >= need) continue;
+        wanted.emplace_back(log->sync_, log->end_);
+      }
+    }
+  }
+  flusher_->request(wanted);
+}
+
+std::unique_ptr<JournalFile> Journal::take_free(std::uint64_t bytes_min) {
+  const auto largest =
+      std::ranges::max_element(free_, {}, [](const auto& file) { return file->bytes; });
+  if (largest == free_.end() || (*largest)->bytes < bytes_min) return nullptr;
+  auto taken = std::move(*largest);
+  free_.erase(largest);
+  return taken;
+}
+
+/// Goes on in a free file, which begins with all that its predecessors said: they may be given up.
+bool Journal::switch_file() {
+  auto file = take_free(kJournalBlockBytes + snapshot_bytes() * kSnapshotShare);
+  if (!file) {
+    prepare_file();
+    return false;
+  }
+  file->header = header_of(++generation_);
+  // The header first: groups in a file without a good one have lost it.
+  const auto block = encode_journal_header(file->header);
+  const Bytes piece = block;
+  if (const auto written = base::write_fully(*file->file, std::span(&piece, 1), 0); !written)
+    return fail("write", file->path, written.error());
+  if (const auto synced = file->file->sync_data(); !synced)
+    return fail("fdatasync", file->path, synced.error());
+  build_snapshot(live_.empty() ? generation_ : live_.front()->header.generation);
+  const std::uint64_t bytes = builder_.file_bytes();
+  if (!write_group(*file, kJournalBlockBytes)) return false;
+  position_ = kJournalBlockBytes + bytes;
+  disk_->counters.get("storage_journal_files_begun_total").add();
+  file->needs.clear();
+  live_.push_back(std::move(file));
+  ask_for_recovery_points();
+  return true;
+}
+
+void Journal::build_snapshot(std::uint64_t first_generation) {
+  builder_.clear();
+  JournalSnapshot snapshot;
+  snapshot.first_generation = first_generation;
+  snapshot.disk = disk_state();
+  const bool left_out = MQ_MUTANT("journal_file_without_snapshot") && !live_.empty();
+  snapshot.logs = left_out ? 0 : static_cast<std::uint32_t>(states_.size());
+  builder_.add({}, snapshot);
+  if (left_out) return;
+  for (const auto& [id, state] : states_) builder_.add(id, JournalSnapshotLog{state});
+}
+
+/// Has one more file made when none was free by the time the newest is half full: the recovery
+/// points cannot follow with so few.
+void Journal::prepare_file() {
+  const std::uint64_t bytes_min = kJournalBlockBytes + snapshot_bytes() * kSnapshotShare;
+  const bool too_small =
+      std::ranges::none_of(free_, [&](const auto& file) { return file->bytes >= bytes_min; });
+  if (!too_small || position_ < live_.back()->bytes / 2) return;
+  const auto& config = disk_->config;
+  const bool no_file_fits = largest_bytes_ < bytes_min;
+  const auto now = disk_->home.now();
+  const std::uint32_t number = next_number_;
+  const std::uint64_t bytes =
+      std::max(std::min(largest_bytes_ * 2, config.journal_file_bytes_max), bytes_min) /
+      kJournalBlockBytes * kJournalBlockBytes;
+  {
+    std::lock_guard lock(mutex_);
+    const auto count = live_.size() + free_.size() + new_files_.size();
+    if (making_file_ || now < make_file_after_) return;
+    if (count >= config.journal_files_max && !no_file_fits) return;
+    making_file_ = true;
+    make_file_after_ = now + kMakeFileAgain;
+  }
+  ++next_number_;
+  disk_->executor.submit([self = shared_from_this(), number, bytes] {
+    auto made = self->make_file(number, bytes);
+    std::lock_guard lock(self->mutex_);
+    self->making_file_ = false;
+    if (!made) return;  // on a full disk the old ones must do
+    self->make_file_after_ = {};
+    self->new_files_.push_back(*std::move(made));
+    self->wake_locked();
+  });
+}
+
+void Journal::take_new_files() {
+  std::lock_guard lock(mutex_);
+  for (auto& file : new_files_) {
+    largest_bytes_ = std::max(largest_bytes_, file->bytes);
+    free_.push_back(std::move(file));
+    ++disk_state_.files;
+    loose_.push_back({{}, nullptr, {JournalContent(JournalDiskChange{disk_state_})}});
+  }
+  new_files_.clear();
+}
+
+}  // namespace mq::storage

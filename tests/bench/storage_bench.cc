@@ -1,0 +1,305 @@
+// Durable appends a second with one append in flight per partition: the disk with its journal, and
+// beside it one fdatasync per partition and append. Prints one JSON object per line; asserts
+// nothing. Run it in a release build, on the disk to be measured:
+//   storage_bench FOLDER [--partitions 1,50,200] [--seconds 20] [--cycles 3] [--value-bytes 256]
+//                 [--journal-mib 8] [--no-baseline]
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/real/posix_file_system.h"
+#include "base/real/runtime_thread.h"
+#include "base/real/thread_disk_executor.h"
+#include "model/record_batch_builder.h"
+#include "storage/disk.h"
+#include "support/run.h"
+
+namespace {
+
+using namespace mq;
+using Clock = std::chrono::steady_clock;
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string folder;
+  std::vector<int> partitions{1, 50, 200, 1000};
+  int seconds = 20;
+  int cycles = 3;
+  std::size_t value_bytes = 256;
+  std::uint64_t journal_mib = 8;
+  bool baseline = true;
+};
+
+/// Latencies of appends and the longest time in which none was answered.
+struct Measured {
+  std::vector<float> ms;
+  Clock::time_point last{};
+  double stall_ms = 0;
+  double seconds = 0;
+
+  void add(Clock::time_point sent, Clock::time_point now) {
+    ms.push_back(std::chrono::duration<float, std::milli>(now - sent).count());
+    if (last != Clock::time_point{})
+      stall_ms = std::max(stall_ms, std::chrono::duration<double, std::milli>(now - last).count());
+    last = now;
+  }
+  [[nodiscard]] double percentile(double share) {
+    if (ms.empty()) return 0;
+    const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(ms.size() - 1));
+    std::nth_element(ms.begin(), ms.begin() + at, ms.end());
+    return ms[static_cast<std::size_t>(at)];
+  }
+  [[nodiscard]] double rate() const {
+    return seconds > 0 ? static_cast<double>(ms.size()) / seconds : 0;
+  }
+};
+
+base::SharedBytes make_batch(std::size_t value_bytes) {
+  model::RecordBatchBuilder builder(base::BufferPool::shared(), 16u << 20, 4096);
+  const std::string value(value_bytes, 'v');
+  model::RecordInput record;
+  record.value = base::as_bytes(value);
+  record.timestamp_ms = 1'000;
+  static_cast<void>(builder.append(record));
+  return builder.finish();
+}
+
+/// One partition: appends again as soon as the append before is durable.
+struct Partition {
+  storage::PartitionLog* log = nullptr;
+  model::Offset wanted;
+  Clock::time_point sent;
+  base::SharedBytes batch;
+};
+
+class JournalBench {
+ public:
+  JournalBench(const Options& options, int partitions) : options_(options) {
+    parts_.resize(static_cast<std::size_t>(partitions));
+  }
+
+  void run() {
+    const std::string folder = options_.folder + "/mq-bench";
+    fs::remove_all(folder);
+    open(folder);
+    measure();
+    auto stopping = disk_->stop();
+    static_cast<void>(testing::run(home_, std::move(stopping), std::chrono::minutes(5)));
+    disk_ = nullptr;
+    fs::remove_all(folder);
+  }
+
+  Measured measured;
+  std::int64_t groups = 0;
+  std::int64_t journal_bytes = 0;
+  std::int64_t switches = 0;
+  std::int64_t stalls = 0;
+  std::int64_t syncs = 0;
+
+ private:
+  void open(const std::string& folder) {
+    storage::Refusal refusal;
+    auto directory = storage::open_data_directory(files_, folder, model::BrokerId(1), refusal);
+    storage::DiskConfig config;
+    config.cluster = base::Uuid::from_random(1, 1);
+    config.broker = model::BrokerId(1);
+    config.incarnation = base::Uuid::from_random(2, 2);
+    config.tail_cache_bytes = 4 << 20;
+    config.journal_file_bytes_min = config.journal_file_bytes_max = options_.journal_mib << 20;
+    auto disk = storage::Disk::open(*std::move(directory), config, files_, executor_, home_,
+                                    counters_, refusal);
+    disk_ = *std::move(disk);
+    std::vector<storage::LogSpec> known;
+    const auto topic = base::Uuid::from_random(3, 3);
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      known.push_back({{topic, static_cast<std::int32_t>(i)}, "bench", {}, &home_});
+    auto recovering = disk_->recover(std::move(known), {}, {});
+    if (!testing::run(home_, std::move(recovering), std::chrono::minutes(10))) std::abort();
+    disk_->start();
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      parts_[i].log = disk_->find({topic, static_cast<std::int32_t>(i)});
+      static_cast<void>(parts_[i].log->start_epoch(model::LeaderEpoch(1)));
+      parts_[i].batch = make_batch(options_.value_bytes);
+    }
+  }
+
+  void measure() {
+    start_ = Clock::now();
+    for (auto& part : parts_) {
+      part.log->on_changed([this, &part] { answered(part); });
+      send(part);
+    }
+    check_end();
+    home_.run();
+    measured.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    groups = counters_.get("storage_journal_groups_total").value();
+    journal_bytes = counters_.get("storage_journal_bytes_total").value();
+    switches = counters_.get("storage_journal_files_begun_total").value();
+    stalls = counters_.get("storage_journal_stalls_total").value();
+    syncs = counters_.get("storage_syncs_total").value();
+    for (auto& part : parts_) part.log->on_changed({});
+  }
+
+  void send(Partition& part) {
+    part.sent = Clock::now();
+    // The batch is stamped in place: each append has its own.
+    auto owner = base::BufferPool::shared().take(part.batch.bytes.size());
+    std::copy(part.batch.bytes.begin(), part.batch.bytes.end(), owner.data());
+    const base::MutableBytes bytes(owner.data(), part.batch.bytes.size());
+    const auto info = part.log->append(std::move(owner), bytes);
+    if (!info) std::abort();
+    part.wanted = info->end_offset;
+  }
+
+  void answered(Partition& part) {
+    if (part.log->durable_offset() < part.wanted) return;
+    measured.add(part.sent, Clock::now());
+    if (!ending_) send(part);
+  }
+
+  /// At least the time asked for, then until the journal has gone round often enough.
+  void check_end() {
+    home_.start_timer(home_.now() + std::chrono::milliseconds(100), [this] {
+      const auto spent = Clock::now() - start_;
+      const bool long_enough = spent >= std::chrono::seconds(options_.seconds);
+      // Two files are in use in turn, and more when recovery points lag.
+      const auto begun = counters_.get("storage_journal_files_begun_total").value();
+      const bool round = begun > std::int64_t{4} * options_.cycles;
+      ending_ = (long_enough && round) || spent >= std::chrono::seconds(10 * options_.seconds);
+      if (ending_) return home_.stop();
+      check_end();
+    });
+  }
+
+  const Options& options_;
+  base::PosixFileSystem files_;
+  base::RealRuntime home_;
+  base::ThreadDiskExecutor executor_{4};
+  base::Counters counters_;
+  std::unique_ptr<storage::Disk> disk_;
+  std::vector<Partition> parts_;
+  Clock::time_point start_;
+  bool ending_ = false;
+};
+
+/// Each partition a file, each append a write and an fdatasync; as many threads as partitions, up
+/// to 64.
+Measured run_baseline(const Options& options, int partitions) {
+  const std::string folder = options.folder + "/mq-bench-fsync";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const auto batch = make_batch(options.value_bytes);
+  std::vector<int> fds;
+  for (int i = 0; i < partitions; ++i)
+    fds.push_back(::open((folder + "/" + std::to_string(i)).c_str(), O_CREAT | O_RDWR, 0600));
+  const int threads = std::min(partitions, 64);
+  std::vector<Measured> each(static_cast<std::size_t>(threads));
+  std::vector<std::thread> running;
+  const auto start = Clock::now();
+  const auto end = start + std::chrono::seconds(options.seconds);
+  for (int t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      std::vector<off_t> at(fds.size());
+      while (Clock::now() < end) {
+        for (std::size_t i = static_cast<std::size_t>(t); i < fds.size() && Clock::now() < end;
+             i += static_cast<std::size_t>(threads)) {
+          const auto sent = Clock::now();
+          if (::pwrite(fds[i], batch.bytes.data(), batch.bytes.size(), at[i]) < 0 ||
+              ::fdatasync(fds[i]) != 0)
+            std::abort();
+          at[i] += static_cast<off_t>(batch.bytes.size());
+          each[static_cast<std::size_t>(t)].add(sent, Clock::now());
+        }
+      }
+    });
+  }
+  for (auto& thread : running) thread.join();
+  Measured all;
+  for (auto& one : each) {
+    all.ms.insert(all.ms.end(), one.ms.begin(), one.ms.end());
+    all.stall_ms = std::max(all.stall_ms, one.stall_ms);
+  }
+  all.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  for (const int fd : fds) ::close(fd);
+  fs::remove_all(folder);
+  return all;
+}
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string arg = argv[i];
+    const auto value = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
+    if (arg == "--seconds") {
+      options.seconds = std::max(1, std::atoi(value().c_str()));
+    } else if (arg == "--cycles") {
+      options.cycles = std::atoi(value().c_str());
+    } else if (arg == "--value-bytes") {
+      options.value_bytes = std::strtoull(value().c_str(), nullptr, 10);
+    } else if (arg == "--journal-mib") {
+      options.journal_mib = std::max(1ull, std::strtoull(value().c_str(), nullptr, 10));
+    } else if (arg == "--no-baseline") {
+      options.baseline = false;
+    } else if (arg == "--partitions") {
+      options.partitions.clear();
+      const std::string list = value();
+      for (std::size_t at = 0; at < list.size();
+           at = std::min(list.find(',', at), list.size() - 1) + 1)
+        options.partitions.push_back(std::max(1, std::atoi(list.c_str() + at)));
+    } else if (options.folder.empty() && arg[0] != '-') {
+      options.folder = arg;
+    } else {
+      return false;
+    }
+  }
+  return !options.folder.empty();
+}
+
+void print(const char* what, int partitions, Measured& measured) {
+  std::printf(
+      R"({"what":"%s","partitions":%d,"appends_per_s":%.1f,"p50_ms":%.2f,"p99_ms":%.2f,"longest_stall_ms":%.1f,"seconds":%.1f)",
+      what, partitions, measured.rate(), measured.percentile(0.5), measured.percentile(0.99),
+      measured.stall_ms, measured.seconds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (!parse(argc, argv, options)) {
+    std::fprintf(stderr,
+                 "usage: storage_bench FOLDER [--partitions N,N] [--seconds N] [--cycles N] "
+                 "[--value-bytes N] [--journal-mib N] [--no-baseline]\n");
+    return 2;
+  }
+  for (const int partitions : options.partitions) {
+    JournalBench bench(options, partitions);
+    bench.run();
+    print("journal", partitions, bench.measured);
+    std::printf(
+        R"(,"groups":%lld,"journal_bytes":%lld,"files_begun":%lld,"stalls":%lld,"syncs":%lld)",
+        static_cast<long long>(bench.groups), static_cast<long long>(bench.journal_bytes),
+        static_cast<long long>(bench.switches), static_cast<long long>(bench.stalls),
+        static_cast<long long>(bench.syncs));
+    if (options.baseline) {
+      std::printf("}\n");
+      Measured baseline = run_baseline(options, partitions);
+      print("fdatasync_per_partition", partitions, baseline);
+      std::printf(R"(,"journal_is_times":%.1f)", bench.measured.rate() / baseline.rate());
+    }
+    std::printf("}\n");
+    std::fflush(stdout);
+  }
+  return 0;
+}
