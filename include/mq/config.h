@@ -69,6 +69,9 @@ struct MQ_EXPORT ProducerConfig : ClientConfig {
   /// A batch is sent when the next record would make it larger, before compression. At most what
   /// the topic takes.
   std::size_t batch_bytes = std::size_t{1} << 20;
+  /// A retry never stores a batch twice: each carries the producer's id and a sequence by which the
+  /// leader knows it again. Not with Acks::none, which asks for no answers and so repeats nothing.
+  bool enable_idempotence = true;
   OnFull on_full = OnFull::block;
   Compression compression = Compression::lz4;
   /// Results of the records that were sent through a TopicHandle, in ranges: one call per batch, in

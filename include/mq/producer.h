@@ -86,8 +86,10 @@ struct ProducerStats {
 ///
 /// Errors: what a send() refuses at once (queue_full, record_too_large, closed, unknown_topic,
 /// invalid_argument) is its return value and has no other result; everything later comes as the
-/// record's result. A retry never reorders records; without an answer from the broker a retried
-/// batch may be stored twice.
+/// record's result. A retry never reorders records, nor does it store any twice unless
+/// enable_idempotence is off. unknown_producer, rare: the broker no longer remembers whether it has
+/// the record (a day passed in the partition, its records expired, or thousands of producers came
+/// in between), and a repeat could be a second copy; maybe_applied says so.
 class MQ_EXPORT Producer {
  public:
   using OnDelivery = std::function<void(Result<Delivery>)>;

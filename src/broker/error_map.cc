@@ -116,6 +116,14 @@ WireError map(replication::ReplicationErrc code) noexcept {
       return WireError::not_leader;
     case replication::ReplicationErrc::invariant_broken:
       return WireError::internal;
+    case replication::ReplicationErrc::unknown_producer:
+      return WireError::unknown_producer;
+    case replication::ReplicationErrc::out_of_order_sequence:
+      return WireError::out_of_order_sequence;
+    case replication::ReplicationErrc::duplicate_sequence:
+      return WireError::duplicate_sequence;
+    case replication::ReplicationErrc::producer_fenced:
+      return WireError::producer_fenced;
   }
   return WireError::internal;
 }

@@ -22,8 +22,12 @@ std::string_view api_name(std::uint16_t key) noexcept {
       return "ListTopics";
     case ApiKey::describe_topics:
       return "DescribeTopics";
+    case ApiKey::init_producer:
+      return "InitProducer";
     case ApiKey::describe_broker:
       return "DescribeBroker";
+    case ApiKey::trim_partitions:
+      return "TrimPartitions";
   }
   return {};
 }

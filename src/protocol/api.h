@@ -18,6 +18,8 @@ enum class ApiKey : std::uint16_t {
   list_topics = 9,
   describe_topics = 10,
   describe_broker = 11,
+  trim_partitions = 12,
+  init_producer = 13,
 };
 
 struct ApiVersions {
@@ -28,16 +30,18 @@ struct ApiVersions {
 };
 
 /// What this release speaks, as Hello's answer tells it.
-inline constexpr std::array<ApiVersions, 10> kSupportedApis{{{ApiKey::hello, 0, 0},
+inline constexpr std::array<ApiVersions, 12> kSupportedApis{{{ApiKey::hello, 0, 0},
                                                              {ApiKey::metadata, 0, 0},
                                                              {ApiKey::produce, 0, 0},
                                                              {ApiKey::fetch, 0, 0},
-                                                             {ApiKey::list_offsets, 0, 0},
+                                                             {ApiKey::list_offsets, 0, 1},
                                                              {ApiKey::create_topics, 0, 0},
                                                              {ApiKey::delete_topics, 0, 0},
                                                              {ApiKey::list_topics, 0, 0},
                                                              {ApiKey::describe_topics, 0, 0},
-                                                             {ApiKey::describe_broker, 0, 0}}};
+                                                             {ApiKey::describe_broker, 0, 0},
+                                                             {ApiKey::trim_partitions, 0, 0},
+                                                             {ApiKey::init_producer, 0, 0}}};
 
 /// "Produce"; "api 77" is for the caller to print when this is empty.
 std::string_view api_name(std::uint16_t key) noexcept;

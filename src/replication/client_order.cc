@@ -27,8 +27,8 @@ void ClientOrder::tried(const BatchOrigin& origin) {
     found->second->next_sequence = 0;
 }
 
-void ClientOrder::appended(const BatchOrigin& origin) {
-  const Client now{origin.client_instance, origin.connection_number, origin.sequence + 1};
+void ClientOrder::set_next(const BatchOrigin& origin, std::uint64_t next_sequence) {
+  const Client now{origin.client_instance, origin.connection_number, next_sequence};
   if (const auto found = by_instance_.find(now.instance); found != by_instance_.end()) {
     *found->second = now;
     newest_first_.splice(newest_first_.begin(), newest_first_, found->second);

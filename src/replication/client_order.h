@@ -32,8 +32,10 @@ class ClientOrder {
   /// the append then fails. Otherwise the batch behind a refused 0 could take the number that the
   /// run before it has left, and overtake.
   void tried(const BatchOrigin& origin);
+  /// Nothing of an older connection is taken from now on, and this one starts at 0.
+  void takes_over(const BatchOrigin& origin) { set_next(origin, 0); }
   /// The batch was appended. check() has passed.
-  void appended(const BatchOrigin& origin);
+  void appended(const BatchOrigin& origin) { set_next(origin, origin.sequence + 1); }
   [[nodiscard]] std::size_t clients() const noexcept { return by_instance_.size(); }
 
  private:
@@ -42,6 +44,7 @@ class ClientOrder {
     std::uint64_t connection_number;
     std::uint64_t next_sequence;
   };
+  void set_next(const BatchOrigin& origin, std::uint64_t next_sequence);
 
   std::size_t clients_max_;
   std::list<Client> newest_first_;

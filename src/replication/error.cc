@@ -22,6 +22,14 @@ class Category final : public boost::system::error_category {
         return "the leader epoch changed";
       case ReplicationErrc::invariant_broken:
         return "the partition broke a rule of its own";
+      case ReplicationErrc::unknown_producer:
+        return "nothing is remembered of this producer, and this is not its first batch";
+      case ReplicationErrc::out_of_order_sequence:
+        return "the batch does not follow the newest one of its producer";
+      case ReplicationErrc::duplicate_sequence:
+        return "the batch is in the log already";
+      case ReplicationErrc::producer_fenced:
+        return "the producer has gone on in a later epoch";
     }
     return "unknown replication error";
   }

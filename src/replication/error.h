@@ -22,6 +22,14 @@ enum class ReplicationErrc {
   epoch_changed,
   /// The partition broke one of its own rules and serves no more.
   invariant_broken,
+  /// The log remembers nothing of the producer, and the batch is not its first.
+  unknown_producer,
+  /// The batch does not follow the producer's newest one in the log.
+  out_of_order_sequence,
+  /// In the log already, further back than repeats are known.
+  duplicate_sequence,
+  /// The producer has gone on in a later epoch of its own.
+  producer_fenced,
 };
 
 const boost::system::error_category& replication_category() noexcept;

@@ -1,12 +1,15 @@
 #include "replication/partition.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/mutants.h"
+#include "replication/sequence_rule.h"
 
 namespace mq::replication {
 
 Partition::Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters)
-    : runtime_(runtime), log_(log), counters_(counters), disk_reads_ended_(runtime) {
+    : runtime_(runtime), log_(log), counters_(counters), disk_visits_ended_(runtime) {
   high_watermark_ = log_.confirmed_end();
   log_.on_changed([this] { confirmed_end_moved(); });
 }
@@ -14,7 +17,7 @@ Partition::Partition(base::Runtime& runtime, storage::PartitionLog& log, base::C
 Partition::~Partition() {
   log_.on_changed({});
   close();
-  MQ_CHECK(disk_reads_ == 0, "{} reads of {} still run", disk_reads_, id().text());
+  MQ_CHECK(disk_visits_ == 0, "{} reads or trims of {} still run", disk_visits_, id().text());
 }
 
 Error Partition::failure() const { return own_failure_ ? own_failure_ : log_.failure(); }
@@ -25,13 +28,36 @@ Result<storage::AppendInfo> Partition::append(base::Buffer owner, base::MutableB
   // PAR-5, PRO-3: a batch out of its turn is refused before the log sees it.
   if (const Error refused = order_.check(origin)) return refused;
   order_.tried(origin);
-  const Offset end_before = log_.log_end_offset();
-  MQ_TRY(const storage::AppendInfo appended, log_.append(std::move(owner), batch));
+  // Checksums before anything in it is believed; the topic's own limit after repeats are known.
+  MQ_TRY(const auto parsed, model::parse_produced(batch, model::batch_format::kBatchBytesMax));
+  if (parsed.producer().known()) {
+    // IDM-1, IDM-3: before size and space are asked for; a repeat of what is in the log must not
+    // fail.
+    const auto verdict = check_sequence(log_.find_producer(parsed.producer_id()), parsed);
+    if (verdict.refusal) {
+      order_.takes_over(origin);  // else what its client does about it could come second
+      return verdict.refusal;
+    }
+    if (verdict.repeat_of) {
+      order_.appended(origin);
+      const auto& known = *verdict.repeat_of;
+      return storage::AppendInfo{known.base_offset, known.end_offset(), log_.leader_epoch(),
+                                 known.append_time_ms, true};
+    }
+  }
+  MQ_TRY(const auto appended, append_new(std::move(owner), batch, parsed));
   order_.appended(origin);
+  advance_high_watermark();
+  return appended;
+}
+
+Result<storage::AppendInfo> Partition::append_new(base::Buffer owner, base::MutableBytes batch,
+                                                  const model::RecordBatchView& parsed) {
+  const Offset end_before = log_.log_end_offset();
+  MQ_TRY(const storage::AppendInfo appended, log_.append(std::move(owner), batch, parsed));
   // LOG-1
   if (!keeps(appended.base_offset == end_before && appended.end_offset > end_before, "LOG-1"))
     return own_failure_;
-  advance_high_watermark();
   return appended;
 }
 
@@ -43,17 +69,18 @@ bool Partition::is_acknowledged(const storage::AppendInfo& appended, Acks acks) 
 }
 
 void Partition::when_acknowledged(const storage::AppendInfo& appended, Acks, Acknowledged done) {
-  ack_waiters_.push_back({appended.end_offset, appended.leader_epoch, std::move(done)});
   if (failure() || appended.end_offset <= log_.confirmed_end()) {
     // Rare: the caller missed the moment. Not from within this call.
-    const auto end = appended.end_offset;
-    auto waiter = std::move(ack_waiters_.back());
-    ack_waiters_.pop_back();
     Error outcome = failure();
-    if (!outcome && end <= log_.confirmed_end() && waiter.leader_epoch != log_.leader_epoch())
+    if (!outcome && appended.leader_epoch != log_.leader_epoch())
       outcome = ReplicationErrc::epoch_changed;
-    runtime_.post([done = std::move(waiter.done), outcome] { done(outcome); });
+    runtime_.post([done = std::move(done), outcome] { done(outcome); });
+    return;
   }
+  // A repeat may wait for less than those who came before it.
+  const auto place =
+      std::ranges::upper_bound(ack_waiters_, appended.end_offset, {}, &AckWaiter::end_offset);
+  ack_waiters_.insert(place, {appended.end_offset, appended.leader_epoch, std::move(done)});
 }
 
 asio::awaitable<Result<void>> Partition::acknowledged(storage::AppendInfo appended, Acks acks,
@@ -101,11 +128,36 @@ Result<storage::ReadResult> Partition::read(Offset from, std::size_t bytes_max) 
 asio::awaitable<Result<storage::ReadResult>> Partition::read_from_disk(Offset from,
                                                                        std::size_t bytes_max) {
   MQ_CO_TRY_VOID(check_readable(from));
-  ++disk_reads_;
+  ++disk_visits_;
   auto result = co_await log_.read_from_disk(from, high_watermark_, bytes_max);
-  if (--disk_reads_ == 0) disk_reads_ended_.notify_all();
+  if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
   if (const Error failed = failure()) co_return failed;
   co_return result;
+}
+
+asio::awaitable<Result<storage::TimeLookup>> Partition::find_time(std::int64_t time_ms) {
+  if (const Error failed = failure()) co_return failed;
+  ++disk_visits_;
+  auto found = co_await log_.find_time(time_ms);
+  if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
+  if (const Error failed = failure()) co_return failed;
+  if (found && found->offset >= high_watermark_) {  // PAR-3
+    found->offset = high_watermark_;
+    found->append_time_ms = -1;
+  }
+  co_return found;
+}
+
+asio::awaitable<Result<Offset>> Partition::trim(Offset to) {
+  if (const Error failed = failure()) co_return failed;
+  // LOG-10: what nobody may have read yet stays.
+  if (to > high_watermark_) co_return make_error_code(ReplicationErrc::offset_out_of_range);
+  ++disk_visits_;
+  const auto trimmed = co_await log_.trim(to);
+  if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
+  if (const Error failed = failure()) co_return failed;
+  if (!trimmed) co_return trimmed.error();
+  co_return log_.log_start_offset();
 }
 
 void Partition::close() {
@@ -114,7 +166,7 @@ void Partition::close() {
 }
 
 asio::awaitable<void> Partition::closed() {
-  while (disk_reads_ > 0) co_await disk_reads_ended_.wait();
+  while (disk_visits_ > 0) co_await disk_visits_ended_.wait();
 }
 
 bool Partition::keeps(bool held, std::string_view rule) {

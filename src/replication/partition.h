@@ -60,8 +60,10 @@ class Partition {
   [[nodiscard]] Error failure() const;
 
   /// Appends one batch as a client sent it, inline, if it is this client's turn. `owner` is the
-  /// block `batch` lies in; it is kept as long as the newest batches stay in memory. On an error
-  /// nothing was appended. Errors: order, the log's, failure().
+  /// block `batch` lies in; it is kept as long as the newest batches stay in memory. A repeat of
+  /// one of its producer's newest batches is not appended: the result says where that batch is, to
+  /// be acknowledged like any other (IDM-2). On an error nothing was appended. Errors: order,
+  /// sequence, the log's, failure().
   Result<storage::AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
                                      const BatchOrigin& origin);
 
@@ -80,12 +82,18 @@ class Partition {
   Result<storage::ReadResult> read(Offset from, std::size_t bytes_max);
   asio::awaitable<Result<storage::ReadResult>> read_from_disk(Offset from, std::size_t bytes_max);
 
+  /// The first readable offset appended at `time_ms` or later, or the high watermark.
+  asio::awaitable<Result<storage::TimeLookup>> find_time(std::int64_t time_ms);
+  /// Raises the log start to `to`, durably when it returns; the new one. Records above the high
+  /// watermark stay: offset_out_of_range. Other errors: those of PartitionLog::trim(), failure().
+  asio::awaitable<Result<Offset>> trim(Offset to);
+
   /// Adds a waiter that is not yet in a list; the caller has seen that high_watermark() <= wanted.
   void add_waiter(FetchWaiter& waiter) { fetch_waiters_.push_back(waiter); }
 
   /// Serves nothing from now on and wakes every waiter, acknowledgements with `closed`.
   void close();
-  /// After close(): returns when no read from the disk is under way any more.
+  /// After close(): returns when no read from the disk and no trim is under way any more.
   asio::awaitable<void> closed();
 
  private:
@@ -95,6 +103,8 @@ class Partition {
     Acknowledged done;
   };
 
+  Result<storage::AppendInfo> append_new(base::Buffer owner, base::MutableBytes batch,
+                                         const model::RecordBatchView& parsed);
   /// Returns `held`; a broken rule is counted and takes the partition offline.
   bool keeps(bool held, std::string_view rule);
   void confirmed_end_moved();
@@ -112,8 +122,8 @@ class Partition {
   Error own_failure_;
   std::deque<AckWaiter> ack_waiters_;  // ascending end offsets
   boost::intrusive::list<FetchWaiter, boost::intrusive::constant_time_size<false>> fetch_waiters_;
-  std::size_t disk_reads_ = 0;
-  base::WaitList disk_reads_ended_;
+  std::size_t disk_visits_ = 0;  // what awaits the log
+  base::WaitList disk_visits_ended_;
 };
 
 }  // namespace mq::replication

@@ -58,6 +58,14 @@ struct DiskConfig {
   std::chrono::milliseconds memory_sync_interval{60'000};
   std::chrono::milliseconds retention_interval{10'000};
   std::chrono::milliseconds space_interval{1'000};
+  /// Where the journal lies; empty: inside the data directory. Elsewhere it gets a directory of its
+  /// own there, named by the disk's uuid.
+  std::string journal_path;
+  std::uint64_t journal_file_bytes_min = std::uint64_t{1} << 20;
+  std::uint64_t journal_file_bytes_max = std::uint64_t{64} << 20;
+  std::uint32_t journal_files_max = 10;
+  /// More of one partition than this in one round is synced in its segment instead.
+  std::uint64_t journal_bypass_bytes = std::uint64_t{1} << 20;
   /// Appends are refused below this much free space, or a tenth of the disk if that is less.
   std::uint64_t low_mark_bytes = std::uint64_t{1} << 30;
 };
@@ -83,6 +91,8 @@ struct RecoverySummary {
   std::size_t partitions = 0;
   std::uint64_t bytes_scanned = 0;
   std::uint64_t bytes_cut = 0;
+  /// Of which the logs' producers were learnt, behind their newest snapshots.
+  std::uint64_t producer_bytes_scanned = 0;
   std::vector<model::PartitionId> cut;      ///< a torn tail was cut off
   std::vector<model::PartitionId> offline;  ///< corrupt or of a newer format; their failure() tells
   std::vector<std::string> moved_to_unknown;
@@ -137,6 +147,8 @@ class Disk {
   [[nodiscard]] virtual const DiskIdentity& identity() const = 0;
   [[nodiscard]] virtual const std::string& path() const = 0;
   [[nodiscard]] virtual bool failed() const = 0;  ///< offline for good
+  /// What failed first: "fdatasync of /data/b/…: …"; empty while nothing has.
+  [[nodiscard]] virtual std::string failure_reason() const = 0;
   [[nodiscard]] virtual bool full() const = 0;    ///< appends are refused for want of space
   [[nodiscard]] virtual std::uint64_t free_bytes() const = 0;
   [[nodiscard]] virtual std::uint64_t used_bytes() const = 0;  ///< by logs

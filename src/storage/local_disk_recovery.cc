@@ -228,6 +228,7 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
 
 Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run) {
   run.summary.bytes_scanned += recovered.bytes_scanned;
+  run.summary.producer_bytes_scanned += recovered.producer_bytes_scanned;
   run.summary.bytes_cut += recovered.bytes_cut;
   if (recovered.bytes_cut > 0) run.summary.cut.push_back(spec.id);
   if (recovered.failure) {

@@ -67,9 +67,14 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
       confirmed_(recovered.end.offset),
       leader_epoch_(recovered.end.leader_epoch),
       epoch_starts_(recovered.epoch_starts),
+      producers_(std::move(recovered.producers)),
+      last_batch_(recovered.last_batch),
+      snapshots_(recovered.producer_snapshots.begin(), recovered.producer_snapshots.end()),
+      snapshot_position_(recovered.end.position),
       active_(std::move(active)),
       active_index_(std::move(recovered.active_index)),
       active_index_from_(recovered.active_index_from),
+      active_times_(std::move(recovered.active_times)),
       allocate_step_(kAllocateStepMin),
       tail_(tail_budget) {
   if (failure_) return;
@@ -96,7 +101,7 @@ void LocalLog::attach() {
     if (const auto log = self.lock()) log->on_sync_ended(point);
   };
   sync_ = std::make_shared<LogSync>(*spec_.worker, directory_, std::move(reached), active_,
-                                    std::move(ended));
+                                    std::move(ended), nullptr);
 }
 
 LocalLog::~LocalLog() {
@@ -107,9 +112,18 @@ Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch
   if (failure_ || disk_->failed()) [[unlikely]]
     return failure();
   if (stopping_) return StorageErrc::closed;
-  MQ_CHECK(may_append_, "partition {}: append without start_epoch()", spec_.id.text());
   const auto parsed = model::parse_produced(batch, spec_.settings.batch_bytes);
   if (!parsed) return refusal_of(parsed.error());
+  return append(std::move(owner), batch, *parsed);
+}
+
+Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch,
+                                    const model::RecordBatchView& parsed) {
+  if (failure_ || disk_->failed()) [[unlikely]]
+    return failure();
+  if (stopping_) return StorageErrc::closed;
+  MQ_CHECK(may_append_, "partition {}: append without start_epoch()", spec_.id.text());
+  if (parsed.batch_bytes() > spec_.settings.batch_bytes) return StorageErrc::batch_too_large;
   if (disk_->full()) return StorageErrc::storage_full;
 
   // LOG-8: whatever the clock does, append times do not fall.
@@ -117,15 +131,15 @@ Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch
   const std::int64_t time_ms = MQ_MUTANT("append_time_follows_the_clock")
                                    ? wall_clock_ms
                                    : std::max(end_.append_time_ms, wall_clock_ms);
-  if (must_roll(*parsed, time_ms)) {
+  if (must_roll(parsed, time_ms)) {
     MQ_TRY_VOID(roll());
   }
   const AppendInfo info{end_.offset,
-                        model::advance(end_.offset, std::int64_t{parsed->last_offset_delta()} + 1),
+                        model::advance(end_.offset, std::int64_t{parsed.last_offset_delta()} + 1),
                         leader_epoch_, time_ms};
   model::stamp(batch, info.base_offset, info.leader_epoch, time_ms);
   MQ_TRY_VOID(write(batch));
-  written(info, std::move(owner), batch);
+  written(info, std::move(owner), parsed);
   return info;
 }
 
@@ -174,15 +188,19 @@ Result<void> LocalLog::write(base::Bytes batch) {
   return StorageErrc::storage_full;
 }
 
-void LocalLog::written(const AppendInfo& info, base::Buffer owner, base::Bytes batch) {
+void LocalLog::written(const AppendInfo& info, base::Buffer owner,
+                       const model::RecordBatchView& batch) {
+  const std::uint64_t position = end_.position;
   active_index_.note(info.base_offset, end_.position);
-  tail_.add(std::move(owner), batch, info.base_offset, info.end_offset);
+  active_times_.note(info.append_time_ms, info.base_offset, end_.position);
+  tail_.add(std::move(owner), batch.bytes(), info.base_offset, info.end_offset);
   if (end_.position == 0) end_.segment_first_append_time_ms = info.append_time_ms;
   end_.offset = info.end_offset;
-  end_.position += batch.size();
+  end_.position += batch.batch_bytes();
   recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
   end_.leader_epoch = info.leader_epoch;
   end_.append_time_ms = info.append_time_ms;
+  note_producer(batch, position);
   if (spec_.settings.durability == model::Durability::disk) {
     flusher_->request(sync_, end_);
   } else {
@@ -191,7 +209,7 @@ void LocalLog::written(const AppendInfo& info, base::Buffer owner, base::Bytes b
   if (end_.position + allocate_step_ / 2 > allocated_ && end_.position > kAllocateFrom)
     allocate_ahead();
   if (end_.position - written_behind_ >= disk_->config.write_behind_bytes) write_behind();
-  if (disk_->note_appended(batch.size())) disk_->ask_for_space_check();
+  if (disk_->note_appended(batch.batch_bytes())) disk_->ask_for_space_check();
 }
 
 /// Takes disk blocks before they are needed, so that a full disk is noticed before an append is.
@@ -254,12 +272,14 @@ Result<void> LocalLog::roll() {
                 .file = std::move(active_)};
   if (active_index_from_ == 0) {
     sealed.index = std::make_shared<const OffsetIndex>(active_index_);
-    write_index(sealed, std::move(active_index_));
+    write_index(sealed, std::move(active_index_), std::move(active_times_));
   }
   active_ = std::move(*opened);
   active_index_ = OffsetIndex(end_.offset, disk_->config.index_stride_bytes);
+  active_times_ = TimeIndex(end_.offset, disk_->config.index_stride_bytes);
   active_index_from_ = 0;
   active_head_index_ = nullptr;
+  active_head_times_ = nullptr;
   end_.segment_base = end_.offset;
   end_.position = 0;
   end_.segment_first_append_time_ms = -1;
@@ -271,12 +291,14 @@ Result<void> LocalLog::roll() {
   sealed_.push_back(std::move(sealed));
   keep_open(sealed_.back().base);
   flusher_->request(sync_, end_);  // what is left behind becomes durable, under `memory` too
+  snapshot_producers();
   return {};
 }
 
-/// The index is a cache: a failure only means that it is made again when needed.
-void LocalLog::write_index(const Sealed& sealed, OffsetIndex index) {
+/// Indexes are caches: a failure only means that they are made again when needed.
+void LocalLog::write_index(const Sealed& sealed, OffsetIndex index, TimeIndex times) {
   SegmentIndex contents{.offsets = std::move(index)};
+  contents.times = std::move(times);
   contents.end_offset = sealed.end;
   contents.segment_bytes = sealed.bytes;
   contents.first_append_time_ms = end_.segment_first_append_time_ms;
@@ -288,10 +310,13 @@ void LocalLog::write_index(const Sealed& sealed, OffsetIndex index) {
   }
   auto visit = std::make_shared<Visit>(*this);  // ends on the worker
   disk_->executor.submit([disk = disk_, path = path_of(index_file_name(sealed.base)),
+                          time_path = path_of(time_index_file_name(sealed.base)),
                           contents = std::move(contents), visit = std::move(visit),
                           worker = spec_.worker]() mutable {
     if (!write_segment_index(disk->files, path, contents))
       static_cast<void>(disk->files.remove_file(path));
+    if (!write_time_index(disk->files, time_path, contents.times, contents.segment_bytes))
+      static_cast<void>(disk->files.remove_file(time_path));
     worker->post([visit = std::move(visit)] {});
   });
 }
@@ -368,7 +393,8 @@ asio::awaitable<bool> LocalLog::finish_stop() {
   Sealed active{.base = end_.segment_base, .end = end_.offset, .bytes = end_.position};
   active.last_append_time_ms = end_.append_time_ms;
   if (active_index_from_ == 0 && active_index_.entries().size() > 1)
-    write_index(active, active_index_);
+    write_index(active, active_index_, active_times_);
+  co_await snapshot_producers_of_the_end();
   if (allocated_ <= end_.position) co_return true;
   const auto give_back = [file = active_, bytes = end_.position, disk = disk_, path = directory_] {
     if (const auto trimmed = file->truncate(bytes); !trimmed)

@@ -36,6 +36,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   const model::PartitionId& id() const override { return spec_.id; }
   const std::string& topic_name() const override { return spec_.topic_name; }
   Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch) override;
+  Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
+                            const model::RecordBatchView& parsed) override;
+  const ProducerState* find_producer(std::int64_t producer_id) override;
   model::Offset log_start_offset() const override { return log_start_; }
   model::Offset log_end_offset() const override { return end_.offset; }
   model::Offset durable_offset() const override { return synced_.offset; }
@@ -46,6 +49,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   Result<ReadResult> read(model::Offset from, model::Offset limit, std::size_t bytes_max) override;
   asio::awaitable<Result<ReadResult>> read_from_disk(model::Offset from, model::Offset limit,
                                                      std::size_t bytes_max) override;
+  asio::awaitable<Result<TimeLookup>> find_time(std::int64_t time_ms) override;
+  asio::awaitable<Result<void>> trim(model::Offset to) override;
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   Error failure() const override;
   void set_settings(const model::TopicSettings& settings) override;
@@ -102,6 +107,18 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     std::uint64_t damage = 0;
     std::shared_ptr<const SegmentIndex> loaded;
   };
+  /// One search for a time in one segment, ready to run on a disk thread.
+  struct TimePlan {
+    std::int64_t time_ms = 0;
+    model::Offset base;
+    std::uint64_t bytes = 0;
+    std::uint64_t index_bytes = 0;  // what a loaded or rebuilt index covers
+    std::shared_ptr<base::File> file;
+    bool needs_index = true;
+    TimeIndex::Place near;
+    std::uint64_t damage = 0;
+    std::shared_ptr<const TimeIndex> loaded;
+  };
   struct ExpiredSegment {
     model::Offset base;
     std::uint64_t bytes = 0;
@@ -116,16 +133,24 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   [[nodiscard]] bool must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const;
   Result<void> roll();
   Result<void> write(base::Bytes batch);
-  void written(const AppendInfo& info, base::Buffer owner, base::Bytes batch);
+  void written(const AppendInfo& info, base::Buffer owner, const model::RecordBatchView& batch);
   void allocate_ahead();
   void allocated(std::uint64_t end, Error error);
   void write_behind();
-  void write_index(const Sealed& sealed, OffsetIndex index);
+  void write_index(const Sealed& sealed, OffsetIndex index, TimeIndex times);
   [[nodiscard]] std::uint64_t segment_bytes_max() const;
   [[nodiscard]] std::int64_t segment_age_ms_max() const;
   [[nodiscard]] std::string path_of(const std::string& name) const {
     return directory_ + "/" + name;
   }
+
+  // Producers (local_log_producers.cc).
+  void note_producer(const model::RecordBatchView& batch, std::uint64_t position);
+  void snapshot_producers();
+  asio::awaitable<void> snapshot_producers_of_the_end();
+  std::function<void()> next_snapshot();
+  std::string pop_snapshot();
+  void forget_producers_below(model::Offset log_start);
 
   // State (local_log.cc).
   void on_synced(const SyncPoint& point);
@@ -144,7 +169,16 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   Error report_damage(const ReadPlan& plan, const Error& error);
   void keep_open(model::Offset base);
 
-  // Retention (local_log_retention.cc).
+  // Looking for a time (local_log_time.cc).
+  asio::awaitable<Result<model::Offset>> find_segment_by_time(std::int64_t time_ms);
+  [[nodiscard]] TimePlan plan_time(model::Offset base, std::int64_t time_ms);
+  Result<std::optional<TimedBatch>> search_time(TimePlan& plan) const;
+
+  // Retention and trim (local_log_retention.cc).
+  asio::awaitable<Result<void>> raise_durably(model::Offset to);
+  [[nodiscard]] model::Offset segment_of(model::Offset offset) const;
+  static asio::awaitable<void> remove_trimmed(std::shared_ptr<LocalLog> self);
+  void end_retaining();
   void roll_if_old(std::int64_t now_ms);
   asio::awaitable<Result<void>> load_append_time(model::Offset base);
   asio::awaitable<model::Offset> find_new_start(std::int64_t now_ms);
@@ -188,6 +222,11 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   bool stopping_ = false;
   std::vector<EpochStart> epoch_starts_;
 
+  ProducerTable producers_;
+  BatchPlace last_batch_;
+  std::deque<model::Offset> snapshots_;  // whose files are there or being written, ascending
+  std::uint64_t snapshot_position_ = 0;  // of the newest one in the active segment, or its start
+
   std::deque<Sealed> sealed_;
   std::uint64_t sealed_bytes_ = 0;
   std::atomic<std::uint64_t> recent_bytes_{0};
@@ -196,6 +235,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   OffsetIndex active_index_;
   std::uint64_t active_index_from_;                       // it knows nothing below this position
   std::shared_ptr<const OffsetIndex> active_head_index_;  // which this one covers, once loaded
+  TimeIndex active_times_;  // as active_index_, and knows nothing below the same position
+  std::shared_ptr<const TimeIndex> active_head_times_;
 
   std::uint64_t allocated_ = 0;
   std::uint64_t allocate_step_;
@@ -207,7 +248,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::size_t next_cursor_ = 0;
 
   std::vector<ExpiredSegment> expired_;  // below the log start, to be removed
-  bool retaining_ = false;
+  bool retaining_ = false;               // someone raises the log start or removes segments
+  model::Offset wanted_start_;           // of a trim that could not be made durable yet
   std::pair<model::Offset, std::uint64_t> damage_reported_{};
 };
 

@@ -20,17 +20,77 @@ asio::awaitable<void> LocalLog::apply_retention() {
   retaining_ = true;
   const std::int64_t now_ms = spec_.worker->wall_clock_ms();
   roll_if_old(now_ms);
-  const Offset new_start = co_await find_new_start(now_ms);
+  const Offset expired = co_await find_new_start(now_ms);
+  const Offset new_start = std::max(expired, wanted_start_);
   const bool allowed = disk_->counters.invariant(new_start <= confirmed_, "LOG-10", directory_);
-  if (new_start > log_start_ && allowed && !failure()) {
-    // LOG-10: the new start is durable before anyone sees it, and before the first file goes; a
-    // removal that a crash breaks off is finished by recovery.
-    flusher_->set_log_start(*sync_, new_start);
-    const auto persisted = co_await persist_();
-    if (persisted && !failure()) raise_log_start(new_start);
-  }
+  // Without success it is tried again in the next pass.
+  if (new_start > log_start_ && allowed && !failure())
+    static_cast<void>(co_await raise_durably(new_start));
   if (!expired_.empty()) co_await remove_expired();
+  end_retaining();
+}
+
+void LocalLog::end_retaining() {
   retaining_ = false;
+  wake_.notify_all();
+}
+
+asio::awaitable<Result<void>> LocalLog::trim(Offset to) {
+  MQ_CO_TRY_VOID(check_readable(log_start_));
+  const Visit visit(*this);
+  while (retaining_ && !failure() && !stopping_) co_await wake_.wait();
+  MQ_CO_TRY_VOID(check_readable(log_start_));
+  if (stopping_) co_return make_error_code(StorageErrc::closed);
+  if (to > confirmed_) co_return make_error_code(StorageErrc::offset_out_of_range);  // LOG-10
+  if (to <= log_start_) co_return Result<void>();
+  retaining_ = true;
+  // So that everything below can go: only what is not written any more is removed.
+  if (to == end_.offset && end_.position > 0) static_cast<void>(roll());
+  const auto raised = co_await raise_durably(to);
+  if (!raised) {
+    wanted_start_ = to;
+  } else {
+    base::log_info("storage", "partition {} ({}): trimmed, log start is now {}", spec_.id.text(),
+                   spec_.topic_name, to);
+  }
+  if (expired_.empty()) {
+    end_retaining();
+  } else {
+    spec_.worker->spawn("storage removal", remove_trimmed(shared_from_this()));
+  }
+  co_return raised;
+}
+
+asio::awaitable<void> LocalLog::remove_trimmed(std::shared_ptr<LocalLog> self) {
+  const Visit visit(*self);
+  co_await self->remove_expired();
+  self->end_retaining();
+}
+
+/// LOG-10: the new start is durable before anyone sees it, and before the first file goes; a
+/// removal that a crash breaks off is finished by recovery. The recovery point comes first: what
+/// lies below it is never cut, so the log does not end below its start after a crash.
+asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
+  const Offset kept = segment_of(to);
+  while (true) {
+    const SyncPoint reached = flusher_->reached(*sync_).recovery_point;
+    if (reached.offset >= to && reached.segment_base >= kept) break;
+    if (stopping_) co_return make_error_code(StorageErrc::closed);
+    flusher_->request(sync_, end_);
+    co_await wake_.wait();
+    if (failure()) co_return failure();
+  }
+  flusher_->set_log_start(*sync_, to);
+  MQ_CO_TRY_VOID(co_await persist_());
+  if (failure()) co_return failure();
+  raise_log_start(to);
+  co_return Result<void>();
+}
+
+/// The base of the segment that holds `offset`, or will.
+Offset LocalLog::segment_of(Offset offset) const {
+  const auto found = std::ranges::upper_bound(sealed_, offset, {}, &Sealed::end);
+  return found == sealed_.end() ? end_.segment_base : found->base;
 }
 
 asio::awaitable<Offset> LocalLog::find_new_start(std::int64_t now_ms) {
@@ -88,6 +148,7 @@ void LocalLog::raise_log_start(Offset new_start) {
   if (first != epoch_starts_.begin()) --first;  // the epoch in which the first record was written
   epoch_starts_.erase(epoch_starts_.begin(), first);
   flusher_->set_epoch_starts(*sync_, epoch_starts_);
+  forget_producers_below(new_start);
   changed();
 }
 
@@ -124,6 +185,7 @@ asio::awaitable<void> LocalLog::remove_expired() {
     Result<void> removed;
     const auto work = [this, &removed, base = segment.base] {
       static_cast<void>(disk_->files.remove_file(path_of(index_file_name(base))));
+      static_cast<void>(disk_->files.remove_file(path_of(time_index_file_name(base))));
       removed = disk_->files.remove_file(path_of(segment_file_name(base)));
     };
     co_await disk_->executor.run(work);

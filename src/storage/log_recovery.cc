@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mutants.h"
 #include "storage/batch_scanner.h"
+#include "storage/producer_recovery.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -21,7 +22,13 @@ class LogRecovery {
   LogRecovery(DiskState& disk, const RecoverySpec& spec)
       : disk_(disk), files_(disk.files), spec_(spec) {}
 
-  Result<RecoveredLog> run();
+  Result<RecoveredLog> run() {
+    MQ_TRY_VOID(find_end());
+    if (!log_.failure) {
+      MQ_TRY_VOID(find_producers());
+    }
+    return std::move(log_);
+  }
 
  private:
   using Segment = RecoveredLog::Segment;
@@ -35,6 +42,10 @@ class LogRecovery {
   [[nodiscard]] std::string path(const std::string& name) const {
     return spec_.directory + "/" + name;
   }
+  Result<void> find_end();
+  Result<void> restore();
+  void check_bound();
+  Result<void> find_producers();
   Result<void> find_segments();
   Result<void> remove_expired();
   bool start_from_checkpoint();
@@ -42,8 +53,12 @@ class LogRecovery {
   bool sealed_segments_are_there();
   [[nodiscard]] bool matches_clean_marker() const;
   void take_clean();
+  void start_indexes(Offset base_offset);
   Result<void> scan();
   Result<void> scan_segment(std::size_t i);
+  void begin_segment(std::size_t i);
+  void take_restored();
+  void note(const RestoredBatch& batch);
   void accept(const BatchScanner& scanner);
   void stop_at(std::size_t i, const BatchScanner& scanner);
   Result<void> cut_torn_tail();
@@ -57,7 +72,10 @@ class LogRecovery {
   base::FileSystem& files_;
   const RecoverySpec& spec_;
   RecoveredLog log_;
-  std::vector<std::string> index_files_;
+  std::vector<RestoredBatch> restored_;
+  std::vector<std::string> cache_files_;
+  std::vector<Offset> producer_snapshots_;
+  bool clean_ = false;
 
   SyncPoint bound_;                // the recovery point: nothing below is cut
   std::size_t bound_segment_ = 0;  // index of its segment
@@ -68,33 +86,98 @@ class LogRecovery {
   std::optional<Cut> cut_;
 };
 
-Result<RecoveredLog> LogRecovery::run() {
+/// Brings the segments to where the journal says that the log was.
+Result<void> LogRecovery::restore() {
+  const ReplayedLog& journal = *spec_.journal;
+  if (journal.gap()) {
+    corrupt(fmt::format("the journal lacks what lies between {} and {}",
+                        journal.state.recovery_point.offset, journal.covered_from));
+    return {};
+  }
+  const Offset log_start =
+      spec_.checkpoint ? spec_.checkpoint->log_start_offset : journal.state.log_start;
+  std::string problem;
+  auto restored = restore_from_journal(files_, spec_.directory, *spec_.replay, journal, log_start,
+                                       problem);
+  if (restored) {
+    restored_ = *std::move(restored);
+  } else if (problem.empty()) {
+    return restored.error();
+  } else {
+    corrupt(std::move(problem));
+  }
+  return {};
+}
+
+/// REC-1: recovery must have found all that was durable.
+void LogRecovery::check_bound() {
+  if (log_.failure || !spec_.journal || log_.end.offset >= spec_.journal->bound()) return;
+  if (MQ_MUTANT("bad_crc_cuts_the_log")) return;
+  corrupt(fmt::format("it ends at {}, but was durable up to {}", log_.end.offset,
+                      spec_.journal->bound()));
+}
+
+Result<void> LogRecovery::find_end() {
+  if (spec_.journal) {
+    MQ_TRY_VOID(restore());
+    if (log_.failure) return {};
+  }
   MQ_TRY_VOID(find_segments());
   if (log_.segments.empty()) {
     const bool had_data =
-        spec_.checkpoint &&
-        (spec_.checkpoint->recovery_point.offset > Offset(0) || !spec_.checkpoint->sealed.empty());
-    if (!had_data && !spec_.checkpoint_lost) return create_one(disk_, spec_);
+        (spec_.checkpoint && (spec_.checkpoint->recovery_point.offset > Offset(0) ||
+                              !spec_.checkpoint->sealed.empty())) ||
+        (spec_.journal && spec_.journal->bound() > Offset(0));
+    if (!had_data && !spec_.checkpoint_lost) {
+      MQ_TRY(log_, create_one(disk_, spec_));
+      return {};
+    }
     corrupt("all its segments are missing");
-    return std::move(log_);
+    return {};
   }
   if (spec_.checkpoint) {
     MQ_TRY_VOID(remove_expired());
-    if (!start_from_checkpoint() || !sealed_segments_are_there()) return std::move(log_);
+    if (!start_from_checkpoint() || !sealed_segments_are_there()) return {};
     if (matches_clean_marker()) {
       take_clean();
-      return std::move(log_);
+      check_bound();
+      finish();
+      return {};
     }
   } else {
     start_without_checkpoint();
-    if (log_.failure) return std::move(log_);
+    if (log_.failure) return {};
   }
   MQ_TRY_VOID(scan());
-  if (log_.failure) return std::move(log_);
+  check_bound();
+  if (log_.failure) return {};
   MQ_TRY_VOID(cut_torn_tail());
   MQ_TRY_VOID(sync_kept());
   finish();
-  return std::move(log_);
+  return {};
+}
+
+/// Who appended what lately, for telling repeats (IDM-4).
+Result<void> LogRecovery::find_producers() {
+  ProducerRecoverySpec spec;
+  spec.partition = spec_.id;
+  spec.directory = spec_.directory;
+  spec.log_start_offset = log_.log_start_offset;
+  for (const auto& segment : log_.segments)
+    spec.segments.push_back({segment.base_offset, segment.bytes});
+  spec.end = log_.end;
+  spec.snapshots = producer_snapshots_;
+  spec.clean = clean_;
+  MQ_TRY(auto found, recover_producers(files_, spec));
+  log_.producer_bytes_scanned = found.bytes_scanned;
+  if (!found.problem.empty()) {
+    corrupt(std::move(found.problem));
+    return {};
+  }
+  log_.producers = std::move(found.table);
+  log_.last_batch = found.last_batch;
+  log_.producer_snapshots = std::move(found.snapshots);
+  return {};
 }
 
 Result<void> LogRecovery::find_segments() {
@@ -105,8 +188,11 @@ Result<void> LogRecovery::find_segments() {
       MQ_TRY(const auto file, files_.open(path(entry.name), OpenMode::read));
       MQ_TRY(const auto bytes, file->size());
       log_.segments.push_back({*base, bytes});
-    } else if (parse_index_file_name(entry.name) && !entry.is_directory) {
-      index_files_.push_back(entry.name);
+    } else if (parse_cache_file_name(entry.name) && !entry.is_directory) {
+      cache_files_.push_back(entry.name);
+    } else if (const auto end = parse_producers_file_name(entry.name);
+               end && !entry.is_directory) {
+      producer_snapshots_.push_back(*end);
     } else if (entry.name == topic_temporary) {
       MQ_TRY_VOID(files_.remove_file(path(entry.name)));  // half of a replacement of ours
     } else if (entry.name != kTopicFile) {
@@ -123,9 +209,10 @@ Result<void> LogRecovery::remove_expired() {
   auto& segments = log_.segments;
   while (segments.size() > 1 && segments[1].base_offset <= start) {
     MQ_TRY_VOID(files_.remove_file(path(segment_file_name(segments[0].base_offset))));
-    const auto index = index_file_name(segments[0].base_offset);
-    if (std::erase(index_files_, index) > 0) {
-      MQ_TRY_VOID(files_.remove_file(path(index)));
+    const Offset gone = segments[0].base_offset;
+    for (const auto& name : {index_file_name(gone), time_index_file_name(gone)}) {
+      if (std::erase(cache_files_, name) == 0) continue;
+      MQ_TRY_VOID(files_.remove_file(path(name)));
     }
     segments.erase(segments.begin());
   }
@@ -160,9 +247,9 @@ bool LogRecovery::start_from_checkpoint() {
 /// Every segment that was sealed and synced must still be there, whole. Nothing of them is read.
 bool LogRecovery::sealed_segments_are_there() {
   if (MQ_MUTANT("bad_crc_cuts_the_log")) return true;
-  std::vector<SealedSegment> expected = spec_.checkpoint->sealed;
-  std::erase_if(expected,
-                [&](const SealedSegment& s) { return s.base_offset < log_.log_start_offset; });
+  LogCheckpoint known = *spec_.checkpoint;
+  drop_trimmed(known);
+  const std::vector<SealedSegment>& expected = known.sealed;
   for (std::size_t i = 0; i < std::max(expected.size(), bound_segment_); ++i) {
     if (i < expected.size() && i < bound_segment_ &&
         expected[i].base_offset == log_.segments[i].base_offset &&
@@ -180,9 +267,13 @@ bool LogRecovery::sealed_segments_are_there() {
 /// The checkpoint does not know the log, which is all right for one made since it was written.
 void LogRecovery::start_without_checkpoint() {
   const Offset first = log_.segments.front().base_offset;
-  if (!spec_.checkpoint_lost && first != Offset(0))
+  if (!spec_.checkpoint_lost && !spec_.journal && first != Offset(0))
     return corrupt(fmt::format("it begins at {} and the checkpoint does not know it", first));
+  if (spec_.journal && first > spec_.journal->state.log_start)
+    return corrupt(fmt::format("it begins at {}, but its first record is {}", first,
+                               spec_.journal->state.log_start));
   bound_.offset = bound_.segment_base = log_.log_start_offset = first;
+  if (spec_.journal) log_.log_start_offset = spec_.journal->state.log_start;
   if (spec_.checkpoint_lost) bound_segment_ = 0;
 }
 
@@ -196,9 +287,15 @@ bool LogRecovery::matches_clean_marker() const {
 }
 
 void LogRecovery::take_clean() {
+  clean_ = true;
   log_.end = bound_;
-  log_.active_index = OffsetIndex(bound_.segment_base, disk_.config.index_stride_bytes);
+  start_indexes(bound_.segment_base);
   log_.active_index_from = bound_.position;
+}
+
+void LogRecovery::start_indexes(Offset base_offset) {
+  log_.active_index = OffsetIndex(base_offset, disk_.config.index_stride_bytes);
+  log_.active_times = TimeIndex(base_offset, disk_.config.index_stride_bytes);
 }
 
 Result<void> LogRecovery::scan() {
@@ -207,10 +304,12 @@ Result<void> LogRecovery::scan() {
   last_ = bound_segment_;
   last_bytes_ = bound_.position;
   log_.end = bound_;
-  log_.active_index = OffsetIndex(bound_.segment_base, disk_.config.index_stride_bytes);
+  start_indexes(bound_.segment_base);
   log_.active_index_from = bound_.position;
-  for (std::size_t i = bound_segment_; i < log_.segments.size(); ++i) {
-    if (i > bound_segment_ && log_.segments[i].base_offset != expected_) {
+  take_restored();
+  const std::size_t first = last_;
+  for (std::size_t i = first; i < log_.segments.size(); ++i) {
+    if (i > first && log_.segments[i].base_offset != expected_) {
       // What joined it to the segment before was never synced.
       if (!may_cut(i)) {
         corrupt(fmt::format("segment {} does not follow {}",
@@ -220,6 +319,7 @@ Result<void> LogRecovery::scan() {
       cut_ = Cut{i, 0, BatchState::bad_offset, expected_};
       return {};
     }
+    if (i > first) begin_segment(i);
     MQ_TRY_VOID(scan_segment(i));
     if (cut_ || log_.failure) return {};
   }
@@ -228,15 +328,6 @@ Result<void> LogRecovery::scan() {
 
 Result<void> LogRecovery::scan_segment(std::size_t i) {
   const Segment& segment = log_.segments[i];
-  if (i > bound_segment_) {
-    last_ = i;
-    last_bytes_ = 0;
-    log_.end.segment_base = segment.base_offset;
-    log_.end.position = 0;
-    log_.end.segment_first_append_time_ms = -1;
-    log_.active_index = OffsetIndex(segment.base_offset, disk_.config.index_stride_bytes);
-    log_.active_index_from = 0;
-  }
   MQ_TRY(const auto file,
          files_.open(path(segment_file_name(segment.base_offset)), OpenMode::read));
   // If the run before met an I/O error, its pages may be clean in the cache and not on the disk:
@@ -256,26 +347,60 @@ Result<void> LogRecovery::scan_segment(std::size_t i) {
   return {};
 }
 
+void LogRecovery::begin_segment(std::size_t i) {
+  last_ = i;
+  last_bytes_ = 0;
+  log_.end.segment_base = log_.segments[i].base_offset;
+  log_.end.position = 0;
+  log_.end.segment_first_append_time_ms = -1;
+  start_indexes(log_.end.segment_base);
+  log_.active_index_from = 0;
+}
+
+/// What the journal has put back need not be read again.
+void LogRecovery::take_restored() {
+  if (MQ_MUTANT("bad_crc_cuts_the_log")) return;
+  for (const RestoredBatch& batch : restored_) {
+    if (batch.base < expected_) continue;
+    const bool next = last_ + 1 < log_.segments.size() &&
+                      log_.segments[last_ + 1].base_offset == batch.segment_base;
+    if (batch.segment_base != log_.end.segment_base && next && batch.base == expected_)
+      begin_segment(last_ + 1);
+    if (batch.base != expected_ || batch.segment_base != log_.end.segment_base ||
+        batch.position != last_bytes_)
+      return;
+    note(batch);
+  }
+}
+
+void LogRecovery::note(const RestoredBatch& batch) {
+  SyncPoint& end = log_.end;
+  log_.active_index.note(batch.base, batch.position);
+  log_.active_times.note(batch.append_time_ms, batch.base, batch.position);
+  if (batch.leader_epoch > last_epoch_) {
+    while (!log_.epoch_starts.empty() &&
+           log_.epoch_starts.back().leader_epoch >= batch.leader_epoch)
+      log_.epoch_starts.pop_back();
+    log_.epoch_starts.push_back({batch.leader_epoch, batch.base});
+  }
+  expected_ = end.offset = batch.end;
+  last_epoch_ = end.leader_epoch = batch.leader_epoch;
+  last_bytes_ = end.position = batch.position + batch.bytes;
+  end.append_time_ms = std::max(end.append_time_ms, batch.append_time_ms);
+  if (end.segment_first_append_time_ms < 0)
+    end.segment_first_append_time_ms = batch.append_time_ms;
+}
+
 void LogRecovery::accept(const BatchScanner& scanner) {
   const auto& batch = scanner.view();
-  SyncPoint& end = log_.end;
-  log_.active_index.note(batch.base_offset(), scanner.position());
-  if (batch.leader_epoch() > last_epoch_) {
-    while (!log_.epoch_starts.empty() &&
-           log_.epoch_starts.back().leader_epoch >= batch.leader_epoch())
-      log_.epoch_starts.pop_back();
-    log_.epoch_starts.push_back({batch.leader_epoch(), batch.base_offset()});
-  }
-  expected_ = end.offset = batch.end_offset();
-  last_epoch_ = end.leader_epoch = batch.leader_epoch();
-  last_bytes_ = end.position = scanner.position() + batch.batch_bytes();
-  end.append_time_ms = std::max(end.append_time_ms, batch.append_time_ms());
-  if (end.segment_first_append_time_ms < 0)
-    end.segment_first_append_time_ms = batch.append_time_ms();
+  note({log_.end.segment_base, scanner.position(), batch.batch_bytes(), batch.base_offset(),
+        batch.end_offset(), batch.leader_epoch(), batch.append_time_ms()});
   log_.bytes_scanned += batch.batch_bytes();
 }
 
 bool LogRecovery::may_cut(std::size_t i) const {
+  if (spec_.journal && !MQ_MUTANT("bad_crc_cuts_the_log"))
+    return expected_ >= spec_.journal->bound();
   // Without a checkpoint nobody knows what was synced; a roll syncs what it leaves behind.
   return !spec_.checkpoint_lost || i + 1 == log_.segments.size();
 }
@@ -333,9 +458,9 @@ Result<void> LogRecovery::cut_torn_tail() {
 
 /// REC-3: else a reader could see what the next power cut takes back.
 Result<void> LogRecovery::sync_kept() {
-  for (const auto& name : index_files_) {
+  for (const auto& name : cache_files_) {
     // Made for bytes that may have changed.
-    if (*parse_index_file_name(name) < bound_.segment_base) continue;
+    if (*parse_cache_file_name(name) < bound_.segment_base) continue;
     MQ_TRY_VOID(files_.remove_file(path(name)));
   }
   if (MQ_MUTANT("serve_unsynced_tail")) return {};
@@ -351,6 +476,12 @@ void LogRecovery::finish() {
   // An epoch that the log does not reach any more has not begun.
   std::erase_if(log_.epoch_starts,
                 [&](const EpochStart& start) { return start.start_offset >= log_.end.offset; });
+  if (!spec_.journal) return;
+  // PAR-4: but for the newest one, which holds though nothing may have been appended in it.
+  const EpochStart& newest = spec_.journal->state.epoch_start;
+  if (newest.leader_epoch > log_.end.leader_epoch)
+    log_.epoch_starts.push_back(
+        {newest.leader_epoch, std::min(newest.start_offset, log_.end.offset)});
 }
 
 void LogRecovery::offline(StorageErrc errc, std::string problem) {
@@ -417,6 +548,7 @@ Result<std::vector<RecoveredLog>> create_log_files(DiskState& disk,
     log.segments.push_back({Offset(0), 0});
     log.end.offset = log.end.segment_base = Offset(0);
     log.active_index = OffsetIndex(Offset(0), disk.config.index_stride_bytes);
+    log.active_times = TimeIndex(Offset(0), disk.config.index_stride_bytes);
   }
   MQ_TRY_VOID(must(disk, "fsync", disk.path, disk.files.sync_directory(disk.path)));
   return logs;

@@ -7,7 +7,9 @@
 
 #include "storage/disk_files.h"
 #include "storage/disk_state.h"
+#include "storage/journal_restore.h"
 #include "storage/offset_index.h"
+#include "storage/producer_snapshot.h"
 
 namespace mq::storage {
 
@@ -22,6 +24,9 @@ struct RecoverySpec {
   bool checkpoint_lost = false;
   /// What the clean marker says; only with a checkpoint.
   std::optional<CleanMarker::Log> clean;
+  /// What the journal holds of the log, if it knows it; `checkpoint` has its log start and cuts.
+  const JournalReplay* replay = nullptr;
+  const ReplayedLog* journal = nullptr;
 };
 
 /// A log as recovery found it, ready to be served, or offline with a failure.
@@ -37,7 +42,12 @@ struct RecoveredLog {
   SyncPoint end;                  ///< the log end; everything below it is synced
   std::vector<EpochStart> epoch_starts;
   OffsetIndex active_index{model::Offset(0), 0};
-  std::uint64_t active_index_from = 0;  ///< the index lacks what is below this position
+  std::uint64_t active_index_from = 0;  ///< the indexes lack what is below this position
+  TimeIndex active_times{model::Offset(0), 0};
+  ProducerTable producers;
+  BatchPlace last_batch;
+  std::vector<model::Offset> producer_snapshots;  ///< whose files are there, ascending
+  std::uint64_t producer_bytes_scanned = 0;  ///< read once more, for `producers`
   std::uint64_t bytes_scanned = 0;
   std::uint64_t bytes_cut = 0;
 };

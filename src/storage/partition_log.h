@@ -8,7 +8,9 @@
 #include "base/buffer.h"
 #include "base/runtime.h"
 #include "model/ids.h"
+#include "model/record_batch.h"
 #include "model/topic_settings.h"
+#include "storage/producer_table.h"
 #include "storage/storage_error.h"
 
 namespace mq::storage {
@@ -19,6 +21,7 @@ struct AppendInfo {
   model::Offset end_offset;  ///< exclusive
   model::LeaderEpoch leader_epoch;
   std::int64_t append_time_ms = -1;
+  bool repeat = false;  ///< nothing was appended now: the batch was there already
 };
 
 /// Whole batches that follow each other without a gap, as pieces that hold one batch or more each.
@@ -27,6 +30,12 @@ struct ReadResult {
   std::vector<base::SharedBytes> batches;
   std::size_t bytes = 0;
   model::Offset end_offset;  ///< where to go on; the offset asked for when nothing was read
+};
+
+/// Where a time lies in a log: the first batch appended then or later, and its append time.
+struct TimeLookup {
+  model::Offset offset;
+  std::int64_t append_time_ms = -1;  ///< -1: there is none, and `offset` is the log end
 };
 
 /// The first offset that was appended in a leader epoch.
@@ -55,6 +64,13 @@ class PartitionLog {
   /// Errors: corrupt_batch, unsupported_format, batch_too_large, storage_full, io_failed: nothing
   /// was appended, the log is as before. disk_failed, partition_corrupt, closed: see failure().
   virtual Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch) = 0;
+  /// The same for a batch that model::parse_produced() has passed already, under whatever limit;
+  /// `parsed` is a view of the same bytes.
+  virtual Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
+                                    const model::RecordBatchView& parsed) = 0;
+  /// What the log says of a producer's newest batches (IDM-4); null if nothing. Valid until the
+  /// next call.
+  [[nodiscard]] virtual const ProducerState* find_producer(std::int64_t producer_id) = 0;
 
   [[nodiscard]] virtual model::Offset log_start_offset() const = 0;
   [[nodiscard]] virtual model::Offset log_end_offset() const = 0;
@@ -82,6 +98,16 @@ class PartitionLog {
   virtual asio::awaitable<Result<ReadResult>> read_from_disk(model::Offset from,
                                                              model::Offset limit,
                                                              std::size_t bytes_max) = 0;
+
+  /// The first offset that may be read and was appended at `time_ms` or later, by the broker's
+  /// clock. May go to the disk. Errors: partition_corrupt, unsupported_format, disk_failed, closed.
+  virtual asio::awaitable<Result<TimeLookup>> find_time(std::int64_t time_ms) = 0;
+
+  /// Raises the log start to `to`: durable when it returns (LOG-10). Segments wholly below it are
+  /// removed soon after. Nothing changes when `to` is not above the log start.
+  /// Errors: offset_out_of_range (above confirmed_end()); storage_full (it is tried again, so the
+  /// start may rise later); disk_failed, partition_corrupt, closed.
+  virtual asio::awaitable<Result<void>> trim(model::Offset to) = 0;
 
   /// `changed` is called on the worker whenever confirmed_end(), log_start_offset() or failure()
   /// moved by itself, that is, not from inside append(), whose caller sees the new state. Replaces

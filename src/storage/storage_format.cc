@@ -27,6 +27,10 @@ std::string index_file_name(model::Offset base_offset) {
   return fmt::format("{:020}{}", base_offset.value(), kIndexSuffix);
 }
 
+std::string time_index_file_name(model::Offset base_offset) {
+  return fmt::format("{:020}{}", base_offset.value(), kTimeIndexSuffix);
+}
+
 std::optional<model::Offset> parse_segment_file_name(std::string_view name) {
   return parse_offset_name(name, kSegmentSuffix);
 }
@@ -35,9 +39,22 @@ std::optional<model::Offset> parse_index_file_name(std::string_view name) {
   return parse_offset_name(name, kIndexSuffix);
 }
 
+std::optional<model::Offset> parse_cache_file_name(std::string_view name) {
+  const auto index = parse_offset_name(name, kIndexSuffix);
+  return index ? index : parse_offset_name(name, kTimeIndexSuffix);
+}
+
+std::string producers_file_name(model::Offset end_offset) {
+  return fmt::format("{:020}{}", end_offset.value(), kProducersSuffix);
+}
+
+std::optional<model::Offset> parse_producers_file_name(std::string_view name) {
+  return parse_offset_name(name, kProducersSuffix);
+}
+
 bool is_disk_file(std::string_view name) {
   for (const auto ours : {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile,
-                          kRunMarkerFile, kReserveFile, kUnknownDirectory}) {
+                          kRunMarkerFile, kReserveFile, kDisksFile, kUnknownDirectory, kJournalDirectory}) {
     if (name == ours || name == std::string(ours) + std::string(kTemporarySuffix)) return true;
   }
   return name.starts_with("metadata.db");

@@ -39,13 +39,14 @@ SimProducer::SimProducer(BrokerMachine& machine, SharedLedger& ledger, std::uint
       network_(machine.network.join(fmt::format("producer-{}", number), runtime_)),
       topic_(std::move(topic)),
       acks_(acks),
-      sent_(number),
+      sent_(number, acks_ != Acks::none && random_.chance(0.75)),
       core_(runtime_, *network_, config()) {}
 
 ProducerConfig SimProducer::config() {
   ProducerConfig config;
   set_common(config, machine_, sent_.producer());
   config.acks = acks_;
+  config.enable_idempotence = sent_.idempotent();
   config.linger = std::chrono::milliseconds(random_.below(20));
   config.delivery_timeout = 30s;
   config.buffer_bytes = std::size_t{16} << (10 + random_.below(4));
@@ -107,11 +108,26 @@ void SimProducer::delivered(const DeliveryRange& range) {
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::uint64_t number = range.cookies[i];
     sent_.result(number, range.ok(), range.attempts > 1);
+    if (sent_.idempotent()) check_refusal(range);
     if (!range.ok() || range.first_offset < 0) continue;
     ledger_.of(topic_, range.partition)
         .acknowledged(range.first_offset + static_cast<std::int64_t>(i),
                       make_value(sent_.producer(), number, padding_.at(number)));
   }
+}
+
+/// What was acknowledged in a durable log without retention is known for a day: whatever happens
+/// meanwhile, no later batch is refused for its sequence.
+void SimProducer::check_refusal(const DeliveryRange& range) {
+  if (range.ok()) known_in_.insert(range.partition);
+  const bool may_forget = topic_.starts_with("memory") ||
+                          ledger_.has_retention[{topic_, range.partition}] ||
+                          !known_in_.contains(range.partition);
+  const Errc code = range.error.code;
+  require(may_forget || (code != Errc::unknown_producer && code != Errc::out_of_order_sequence &&
+                         code != Errc::duplicate_sequence && code != Errc::producer_fenced),
+          "IDM-4: {}/{}: producer {} got {}", topic_, range.partition, sent_.producer(),
+          range.error.message);
 }
 
 void SimProducer::stop() { machine_.spawn("producer stop", run_stop()); }

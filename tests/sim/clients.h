@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class SimProducer {
   asio::awaitable<void> run_stop();
   void send_one(client::ProducerTopic& topic);
   void delivered(const DeliveryRange& range);
+  void check_refusal(const DeliveryRange& range);
 
   BrokerMachine& machine_;
   SharedLedger& ledger_;
@@ -58,6 +60,7 @@ class SimProducer {
   Acks acks_;
   SentRecords sent_;
   std::vector<std::size_t> padding_;  // by record number
+  std::set<std::int32_t> known_in_;   // partitions that hold something of it
   client::ProducerCore core_;
   bool sending_ = true;
   bool idle_ = false;

@@ -47,5 +47,11 @@ INSTANTIATE_TEST_SUITE_P(Broker, Mutants,
                                            Mistake{"order_rule_off", run_broker_world, 60}),
                          [](const auto& info) { return info.param.name; });
 
+INSTANTIATE_TEST_SUITE_P(
+    Idempotence, Mutants,
+    ::testing::Values(Mistake{"duplicate_answered_out_of_order", run_broker_world, 60},
+                      Mistake{"dedup_forgotten_at_start", run_broker_world, 60}),
+    [](const auto& info) { return info.param.name; });
+
 }  // namespace
 }  // namespace mq::sim

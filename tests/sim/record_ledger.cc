@@ -54,7 +54,7 @@ void SentRecords::result(std::uint64_t number, bool delivered, bool repeated) {
 }
 
 bool SentRecords::may_repeat(std::uint64_t number) const {
-  return number < results_.size() && results_[number] != Result::delivered;
+  return !idempotent_ && number < results_.size() && results_[number] != Result::delivered;
 }
 
 ValueName parse_value(std::string_view value) {
@@ -84,7 +84,7 @@ void check_order(const std::string& partition, const std::map<std::int64_t, std:
     auto& numbers = seen[name.producer];
     if (numbers.contains(name.number)) {
       require(sender->second->may_repeat(name.number),
-              "{}: record {}:{} is there twice (again at offset {}) and was sent once", partition,
+              "IDM-2: {}: record {}:{} is there twice (again at offset {})", partition,
               name.producer, name.number, offset);
       continue;
     }

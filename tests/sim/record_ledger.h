@@ -49,7 +49,9 @@ std::string make_value(std::uint64_t producer, std::uint64_t number, std::size_t
 /// each.
 class SentRecords {
  public:
-  explicit SentRecords(std::uint64_t producer) : producer_(producer) {}
+  /// `idempotent`: nothing of it may ever be there twice.
+  explicit SentRecords(std::uint64_t producer, bool idempotent = false)
+      : producer_(producer), idempotent_(idempotent) {}
 
   /// The value of the next record; it counts as accepted once accepted() is called.
   [[nodiscard]] std::string next_value(std::size_t padding) const;
@@ -63,12 +65,14 @@ class SentRecords {
   [[nodiscard]] std::size_t without_result() const noexcept { return results_.size() - resolved_; }
   [[nodiscard]] bool may_repeat(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t producer() const noexcept { return producer_; }
+  [[nodiscard]] bool idempotent() const noexcept { return idempotent_; }
   [[nodiscard]] std::uint64_t delivered() const noexcept { return delivered_; }
 
  private:
   enum class Result : std::uint8_t { none, delivered, delivered_perhaps_twice, failed };
 
   std::uint64_t producer_;
+  bool idempotent_;
   std::vector<Result> results_;
   std::size_t resolved_ = 0;
   std::uint64_t delivered_ = 0;

@@ -25,6 +25,10 @@ Handler handler_of(protocol::ApiKey key) noexcept {
       return handle_describe_topics;
     case protocol::ApiKey::describe_broker:
       return handle_describe_broker;
+    case protocol::ApiKey::trim_partitions:
+      return handle_trim_partitions;
+    case protocol::ApiKey::init_producer:
+      return handle_init_producer;
   }
   return nullptr;
 }

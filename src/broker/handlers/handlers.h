@@ -20,6 +20,8 @@ void handle_delete_topics(Request request);
 void handle_list_topics(Request request);
 void handle_describe_topics(Request request);
 void handle_describe_broker(Request request);
+void handle_trim_partitions(Request request);
+void handle_init_producer(Request request);
 
 struct Api {
   protocol::ApiVersions versions;

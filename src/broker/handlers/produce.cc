@@ -59,8 +59,12 @@ class Part final : public std::enable_shared_from_this<Part> {
     const std::size_t bytes = item.batch.size();
     const auto appended = partition->append(body_, item.batch, item.origin);
     if (!appended) return refuse(item, appended.error());
-    core.hot.produce_batches.add();
-    core.hot.produce_bytes.add(static_cast<std::int64_t>(bytes));
+    if (appended->repeat) {
+      core.counters.get("produce_repeats_total").add();
+    } else {
+      core.hot.produce_batches.add();
+      core.hot.produce_bytes.add(static_cast<std::int64_t>(bytes));
+    }
     item.appended = *appended;
     item.result.base_offset = appended->base_offset;
     item.result.append_time_ms = appended->append_time_ms;
@@ -99,6 +103,12 @@ class Part final : public std::enable_shared_from_this<Part> {
     }
     if (error == make_error_code(replication::ReplicationErrc::out_of_order))
       return fmt::format(" (number {})", item.origin.sequence);
+    const auto batch = model::RecordBatchView::parse(item.batch);
+    if (error.category() == replication::replication_category() && batch &&
+        batch->producer().known()) {
+      return fmt::format(" (producer {} epoch {}, sequence {})", batch->producer_id(),
+                         batch->producer_epoch(), batch->base_sequence());
+    }
     return {};
   }
 

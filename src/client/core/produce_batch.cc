@@ -1,6 +1,7 @@
 #include "client/core/produce_batch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 
 #include "model/record_reader.h"
@@ -51,6 +52,23 @@ void ProduceBatch::finish(model::Codec codec) {
   builder.reset();
 }
 
+void ProduceBatch::finish_named(std::int64_t producer_id, model::Codec codec,
+                                base::BufferPool& pool) {
+  if (named) return;
+  named = true;
+  const model::ProducerIdentity producer{producer_id, producer_epoch};
+  if (builder) {
+    builder->set_producer(producer, base_sequence);
+    return finish(codec);
+  }
+  const std::size_t size = bytes.bytes.size();
+  base::Buffer copy = pool.take(size);
+  std::memcpy(copy.data(), bytes.bytes.data(), size);
+  model::set_producer(copy.bytes().first(size), producer, base_sequence);
+  const base::Bytes view(copy.data(), size);
+  bytes = {std::move(copy), view};
+}
+
 std::vector<ProduceBatchPtr> split(ProduceBatch& batch, base::BufferPool& pool,
                                    model::Codec codec) {
   if (batch.record_count < 2) return {};
@@ -71,6 +89,9 @@ std::vector<ProduceBatchPtr> split(ProduceBatch& batch, base::BufferPool& pool,
     half->flush_epoch = batch.flush_epoch;
     half->attempts = batch.attempts;
     half->unanswered = batch.unanswered;
+    half->producer_epoch = batch.producer_epoch;
+    if (batch.base_sequence >= 0)
+      half->base_sequence = model::advance_sequence(batch.base_sequence, begin);
     half->record_count = end - begin;
     half->buffered_bytes =
         begin == 0 ? batch.buffered_bytes / 2 : batch.buffered_bytes - batch.buffered_bytes / 2;

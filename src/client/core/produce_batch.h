@@ -39,6 +39,10 @@ struct ProduceBatch {
   std::uint32_t attempts = 0;
   std::uint32_t unanswered = 0;  ///< of these; each may have been appended
 
+  std::int32_t producer_epoch = -1;
+  std::int32_t base_sequence = -1;  ///< -1: none was given yet
+  bool named = false;               ///< producer, epoch and sequence are in `bytes`
+
   // The outcome.
   bool done = false;
   std::int64_t base_offset = -1;
@@ -47,6 +51,9 @@ struct ProduceBatch {
 
   /// Makes the bytes; the builder is gone afterwards.
   void finish(model::Codec codec);
+  /// The same with the name of the producer in them; bytes that were made before are copied first,
+  /// if they may have been sent.
+  void finish_named(std::int64_t producer_id, model::Codec codec, base::BufferPool& pool);
 };
 using ProduceBatchPtr = std::shared_ptr<ProduceBatch>;
 

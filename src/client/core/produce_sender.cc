@@ -51,6 +51,9 @@ bool refused_before_append(const protocol::Status& status) {
     case protocol::WireError::batch_too_large:
     case protocol::WireError::corrupt_batch:
     case protocol::WireError::corrupt_frame:
+    case protocol::WireError::unknown_producer:
+    case protocol::WireError::out_of_order_sequence:
+    case protocol::WireError::producer_fenced:
       return !status.advice.maybe_applied;
     default:
       return false;
@@ -64,7 +67,10 @@ ProduceSender::ProduceSender(ClientCore& core, const ProducerConfig& config,
     : core_(core),
       config_(config),
       accumulator_(accumulator),
-      codec_(codec_of(config.compression)) {
+      codec_(codec_of(config.compression)),
+      idempotent_(config.enable_idempotence && config.acks != Acks::none),
+      producer_id_(core) {
+  producer_id_.on_change([this] { drain(); });
   core_.pool.on_change([this] { drain(); });
   core_.metadata.on_update([this] { metadata_changed(); });
 }
@@ -173,11 +179,55 @@ void ProduceSender::pump(ProduceLink& link) {
     }
     return;
   }
+  if (!may_send(link)) return drop_idle(link);
   while (link.in_flight < kRequestsInFlight) {
     const SentPtr sent = gather(link, *connection);
     if (sent->entries.empty() || !dispatch(*connection, sent)) break;
   }
   drop_idle(link);
+}
+
+/// An idempotent producer sends nothing before it has its id.
+bool ProduceSender::may_send(ProduceLink& link) {
+  if (!idempotent_ || producer_id_.get()) return true;
+  if (const auto refusal = producer_id_.take_refusal()) {
+    for (ProducerPartition* partition : link.active) {
+      accumulator_.take_open(*partition, true, {});
+      accumulator_.take_open(*partition, true, {});  // the first may have found sealed ones only
+      for (const ProduceBatchPtr& batch : partition->queue) finish(*batch, *refusal);
+      collect(*partition);
+    }
+    return false;
+  }
+  // For whoever has just something to send, and not for an idle link.
+  if (!link.active.empty()) producer_id_.want();
+  if (!producer_id_.trouble().empty()) {
+    for (ProducerPartition* partition : link.active) partition->trouble = producer_id_.trouble();
+  }
+  return false;
+}
+
+/// Gives the batch its sequence if it has none, and makes its bytes.
+void ProduceSender::name(ProducerPartition& partition, ProduceBatch& batch) {
+  if (batch.base_sequence < 0) {
+    if (partition.producer_epoch < 0) partition.producer_epoch = producer_id_.get()->epoch;
+    batch.producer_epoch = partition.producer_epoch;
+    batch.base_sequence = partition.next_sequence;
+    partition.next_sequence = model::advance_sequence(partition.next_sequence, batch.record_count);
+  }
+  batch.finish_named(producer_id_.get()->id, codec_, base::BufferPool::shared());
+}
+
+/// All that is left gets new sequences, from 0. None of it may be in the log (CLI-5): what might be
+/// has had its outcome before. The leader refuses what still comes in the epoch before.
+void ProduceSender::begin_epoch(ProducerPartition& partition) {
+  partition.new_epoch = false;
+  ++partition.producer_epoch;
+  partition.next_sequence = 0;
+  for (const ProduceBatchPtr& batch : partition.queue) {
+    batch->base_sequence = -1;
+    batch->named = false;
+  }
 }
 
 void ProduceSender::drop_idle(ProduceLink& link) {
@@ -201,6 +251,7 @@ bool ProduceSender::ready(ProduceLink& link, ProducerPartition& partition) {
     partition.next = 0;
     partition.sequence = 0;
     collect(partition);
+    if (partition.new_epoch) begin_epoch(partition);
   }
   // CLI-2: were the first one refused again, the second would have a number that the leader may be
   // waiting for since before the restart, and would overtake it.
@@ -235,7 +286,11 @@ ProduceSender::SentPtr ProduceSender::gather(ProduceLink& link,
     ProducerPartition& partition = *link.active[at];
     if (!ready(link, partition)) continue;
     const ProduceBatchPtr& batch = partition.queue[partition.next];
-    if (batch->builder) batch->finish(codec_);
+    if (idempotent_) {
+      name(partition, *batch);
+    } else if (batch->builder) {
+      batch->finish(codec_);
+    }
     if (!sent->entries.empty() && bytes + batch->bytes.bytes.size() > limit) {
       link.cursor = at;
       break;
@@ -365,6 +420,14 @@ void ProduceSender::refused(const Entry& entry, const protocol::Status& status,
   if (status.error() == protocol::WireError::stale_connection) leave_connection(partition);
   if (status.error() == protocol::WireError::batch_too_large)
     return refused_too_large(entry, where);
+  switch (status.error()) {
+    case protocol::WireError::unknown_producer:
+    case protocol::WireError::out_of_order_sequence:
+    case protocol::WireError::duplicate_sequence:
+      return refused_by_sequence(entry, status, where);
+    default:
+      break;
+  }
   if (status.advice.refresh_metadata) core_.metadata.refresh_soon();
   if (!status.advice.retriable) return finish(*entry.batch, from_status(status, where));
   partition.trouble = to_string(from_status(status, where));
@@ -379,6 +442,29 @@ void ProduceSender::leave_connection(const ProducerPartition& partition) {
   const ConnectionPtr connection = core_.pool.find(partition.link->broker);
   if (!connection || connection->number() != partition.connection) return;
   core_.runtime.post([connection] { connection->close(); });  // not in the middle of its answer
+}
+
+/// The leader does not take the batch under its sequence. CLI-5: it goes again, under a new epoch,
+/// only if it is certain that it is not in the log, and then nothing behind it is either.
+void ProduceSender::refused_by_sequence(const Entry& entry, const protocol::Status& status,
+                                        const std::string& where) {
+  ProducerPartition& partition = *entry.partition;
+  ProduceBatch& batch = *entry.batch;
+  const auto first = std::ranges::find(partition.queue, false, &ProduceBatch::done);
+  if (first == partition.queue.end() || *first != entry.batch) return;  // it goes again in its turn
+  // A gap: one before it was given up and never came there. Otherwise the leader cannot tell, and
+  // only a batch whose every try was refused is surely not there.
+  const bool is_gap = status.error() == protocol::WireError::out_of_order_sequence;
+  const bool surely_absent = is_gap || batch.unanswered == 0;
+  if (!surely_absent || batch.base_sequence == 0) {
+    Error error = from_status(status, where);
+    error.maybe_applied = !surely_absent;
+    return finish(batch, std::move(error));
+  }
+  partition.new_epoch = true;
+  core_.log.warning(partition_text(partition),
+                    fmt::format("{}: {}; beginning a new producer epoch", partition_text(partition),
+                                to_string(from_status(status, where))));
 }
 
 /// The topic takes less than this client thought: smaller batches, and only a record that is too

@@ -8,6 +8,7 @@
 
 #include "client/core/accumulator.h"
 #include "client/core/client_core.h"
+#include "client/core/producer_id.h"
 #include "client/core/rerun.h"
 #include "protocol/produce.h"
 
@@ -40,6 +41,9 @@ class ProduceSender {
   void on_outcome(Sink sink) { sink_ = std::move(sink); }
   /// Looks at what the accumulator has.
   void drain();
+  /// Before the connections are closed, and after.
+  void begin_stop() { producer_id_.begin_stop(); }
+  asio::awaitable<void> stopped() { return producer_id_.stopped(); }
   /// Gives everything that is left this error (maybe_applied is set where a send was not refused).
   void fail_all(const Error& error);
 
@@ -64,6 +68,9 @@ class ProduceSender {
   void relink();
   void pump(ProduceLink& link);
   void drop_idle(ProduceLink& link);
+  bool may_send(ProduceLink& link);
+  void name(ProducerPartition& partition, ProduceBatch& batch);
+  static void begin_epoch(ProducerPartition& partition);
   [[nodiscard]] bool ready(ProduceLink& link, ProducerPartition& partition);
   SentPtr gather(ProduceLink& link, const net::ClientConnection& connection);
   bool dispatch(net::ClientConnection& connection, const SentPtr& sent);
@@ -73,6 +80,8 @@ class ProduceSender {
                     const std::string& where);
   void refused(const Entry& entry, const protocol::Status& status, const std::string& where);
   void leave_connection(const ProducerPartition& partition);
+  void refused_by_sequence(const Entry& entry, const protocol::Status& status,
+                           const std::string& where);
   void refused_too_large(const Entry& entry, const std::string& where);
   void give_up_under_way(const Sent& sent, const Error& error);
   void back_off(ProducerPartition& partition);
@@ -89,6 +98,8 @@ class ProduceSender {
   const ProducerConfig& config_;
   Accumulator& accumulator_;
   const model::Codec codec_;
+  const bool idempotent_;
+  ProducerId producer_id_;
   Sink sink_;
   std::map<std::int32_t, std::unique_ptr<ProduceLink>> links_;
   std::vector<ProducerPartition*> news_;   // reused

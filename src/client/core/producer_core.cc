@@ -47,7 +47,9 @@ asio::awaitable<std::size_t> ProducerCore::stop() {
   const std::size_t left = accumulator_.pending_records();
   sender_.fail_all(
       make_error(Errc::closed, "the producer was closed before the record was acknowledged"));
+  sender_.begin_stop();
   co_await core_.stop();
+  co_await sender_.stopped();
   co_return left;
 }
 

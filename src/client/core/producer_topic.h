@@ -28,10 +28,13 @@ struct ProducerPartition {
   std::deque<ProduceBatchPtr> queue;  ///< without an outcome given out, in order
   std::size_t next = 0;               ///< in queue: the first one not under way
   std::size_t in_flight = 0;
-  std::uint64_t sequence = 0;    ///< of the next batch sent
-  std::uint64_t connection = 0;  ///< whose sequence that is
-  bool restart = false;          ///< a batch failed: when nothing is under way, all go again from 0
-  bool alone = false;            ///< one batch at a time, until one is taken after a restart
+  std::uint64_t sequence = 0;        ///< of the next batch sent
+  std::uint64_t connection = 0;      ///< whose sequence that is
+  std::int32_t producer_epoch = -1;  ///< of the next batch that gets a sequence; -1: none did yet
+  std::int32_t next_sequence = 0;    ///< for that batch
+  bool new_epoch = false;            ///< all that is left goes under a new epoch, from sequence 0
+  bool restart = false;  ///< a batch failed: when nothing is under way, all go again from 0
+  bool alone = false;    ///< one batch at a time, until one is taken after a restart
   int failures = 0;
   base::TimePoint retry_at{};
   std::string trouble;          ///< why it does not go on, for a timeout's message

@@ -18,12 +18,18 @@ std::string program(const std::string& name) {
   return (folder == nullptr ? std::string(MQ_BIN_DIR) : std::string(folder)) + "/" + name;
 }
 
-BrokerProcess::BrokerProcess(const std::string& extra) : port_(free_port()) {
+BrokerProcess::BrokerProcess(const std::string& extra) : extra_(extra), port_(free_port()) {
+  write_config(port_);
+}
+
+void BrokerProcess::advertise(int port) { write_config(port); }
+
+void BrokerProcess::write_config(int advertised) const {
   std::ofstream(config_file()) << fmt::format(
       "[broker]\nid = 1\nmetadata = \"local\"\n\n[[storage.disk]]\npath = "
       "\"{}\"\n\n[listener.clients]\n"
       "bind = \"127.0.0.1:{}\"\nadvertised = \"127.0.0.1:{}\"\n{}",
-      data(), port_, port_, extra);
+      data(), port_, advertised, extra_);
 }
 
 void BrokerProcess::start() {

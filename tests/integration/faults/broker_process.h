@@ -16,6 +16,8 @@ class BrokerProcess {
   /// `extra` is appended to broker.toml.
   explicit BrokerProcess(const std::string& extra = {});
 
+  /// Clients are told to come to this port of 127.0.0.1 instead; before start().
+  void advertise(int port);
   /// Returns once it says that it is ready; throws after 20 s.
   void start();
   void kill9() { child_->kill_now(); }
@@ -36,7 +38,10 @@ class BrokerProcess {
  private:
   [[nodiscard]] std::size_t starts() const;
 
+  void write_config(int advertised) const;
+
   testing::TempDir dir_;
+  std::string extra_;
   int port_;
   std::unique_ptr<ChildProcess> child_;
 };

@@ -31,11 +31,12 @@ struct Link {
 };
 
 /// Moves what is readable from one to the other; false when the link is over.
-bool forward(int from, int to) {
+bool forward(int from, int to, bool lose = false) {
   std::array<char, 65536> block;
   const ssize_t got = ::recv(from, block.data(), block.size(), MSG_DONTWAIT);
   if (got == 0) return false;
   if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (lose) return true;
   for (ssize_t sent = 0; sent < got;) {
     const ssize_t n =
         ::send(to, block.data() + sent, static_cast<std::size_t>(got - sent), MSG_NOSIGNAL);
@@ -85,7 +86,8 @@ void Relay::run() {
     for (auto link = links.begin(); link != links.end(); at += 2) {
       const bool over =
           (watched[at].revents != 0 && !forward(link->client.get(), link->server.get())) ||
-          (watched[at + 1].revents != 0 && !forward(link->server.get(), link->client.get()));
+          (watched[at + 1].revents != 0 &&
+           !forward(link->server.get(), link->client.get(), mode == Mode::drop_answers));
       link = over ? links.erase(link) : std::next(link);
     }
     if (watched[0].revents == 0) continue;

@@ -13,6 +13,7 @@ class Relay {
   enum class Mode {
     pass,              ///< forwards both ways
     swallow,           ///< connections that exist now stay open and carry nothing any more
+    drop_answers,      ///< carries what clients send, and loses what comes back
     accept_and_close,  ///< new connections are closed at once, old ones too
   };
 

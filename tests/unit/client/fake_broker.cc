@@ -1,16 +1,37 @@
 #include "fake_broker.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "base/check.h"
 #include "model/record_reader.h"
+#include "protocol/init_producer.h"
+#include "replication/sequence_rule.h"
 
 namespace mq::testing {
 
 using protocol::Status;
 using protocol::WireError;
+
+namespace {
+
+WireError wire_error(base::Error refusal) {
+  using replication::ReplicationErrc;
+  switch (static_cast<ReplicationErrc>(refusal.value())) {
+    case ReplicationErrc::unknown_producer:
+      return WireError::unknown_producer;
+    case ReplicationErrc::out_of_order_sequence:
+      return WireError::out_of_order_sequence;
+    case ReplicationErrc::duplicate_sequence:
+      return WireError::duplicate_sequence;
+    default:
+      return WireError::producer_fenced;
+  }
+}
+
+}  // namespace
 
 struct FakeBroker::Connection {
   Connection(base::Runtime& runtime, std::unique_ptr<base::Stream> s)
@@ -145,6 +166,9 @@ asio::awaitable<bool> FakeBroker::handle(ConnectionPtr connection, net::Frame fr
     case protocol::ApiKey::metadata:
       metadata(*connection, frame);
       co_return true;
+    case protocol::ApiKey::init_producer:
+      init_producer(*connection, frame);
+      co_return true;
     case protocol::ApiKey::produce:
       co_return co_await produce(connection, std::move(frame));
     case protocol::ApiKey::fetch:
@@ -232,6 +256,25 @@ void FakeBroker::metadata(Connection& connection, const net::Frame& frame) {
   answer(connection, frame.head, protocol::encode(response));
 }
 
+void FakeBroker::init_producer(Connection& connection, const net::Frame& frame) {
+  protocol::InitProducerResponse response;
+  if (refuse_init) {
+    if (const auto status = refuse_init()) response.envelope.status = *status;
+  }
+  ++init_requests;
+  if (response.envelope.status.ok()) {
+    response.producer_id = 1000 + init_requests;
+    response.producer_epoch = 0;
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::forget_producers() {
+  for (auto& [name, topic] : topics_) {
+    for (Partition& partition : topic.partitions) partition.producers = storage::ProducerTable();
+  }
+}
+
 asio::awaitable<bool> FakeBroker::produce(ConnectionPtr connection, net::Frame frame) {
   ++produce_requests;
   const auto request = protocol::decode_produce_request(frame.header);
@@ -244,6 +287,7 @@ asio::awaitable<bool> FakeBroker::produce(ConnectionPtr connection, net::Frame f
   }
   appended_.notify_all();
   if (lost) co_return false;
+  if (mute) co_return true;
   if (produce_delay > base::Duration::zero()) co_await runtime_.sleep_for(produce_delay);
   if ((frame.head.flags & protocol::kFrameNoAnswer) != 0) co_return true;
   answer(*connection, frame.head, protocol::encode(response));
@@ -277,21 +321,38 @@ protocol::ProduceResult FakeBroker::append(Connection& connection,
       return result;
     }
   }
-  const auto view = model::parse_produced(batch, topic->batch_bytes_max);
-  if (!view) {
-    const bool large = view.error() == model::ModelErrc::too_large;
-    return refused(large ? WireError::batch_too_large : WireError::corrupt_batch,
-                   view.error().message());
+  const auto view = model::parse_produced(batch, model::batch_format::kBatchBytesMax);
+  if (!view) return refused(WireError::corrupt_batch, view.error().message());
+  const auto took = [&](std::uint64_t next_sequence) {
+    log.instance = connection.instance;
+    log.connection = connection.number;
+    log.next_sequence = next_sequence;
+  };
+  if (view->producer().known()) {  // IDM-1, by the broker's own rule
+    const auto verdict =
+        replication::check_sequence(log.producers.find(view->producer_id()), *view);
+    if (verdict.refusal) {
+      took(0);
+      return refused(wire_error(verdict.refusal), verdict.refusal.message());
+    }
+    if (verdict.repeat_of) {
+      took(entry.sequence + 1);
+      ++repeats;
+      result.base_offset = verdict.repeat_of->base_offset;
+      result.append_time_ms = verdict.repeat_of->append_time_ms;
+      return result;
+    }
   }
+  if (view->batch_bytes() > topic->batch_bytes_max)
+    return refused(WireError::batch_too_large, "too large");
   const std::uint32_t records = view->record_count();
   model::stamp(batch, model::Offset(log.end), model::LeaderEpoch(1), runtime_.wall_clock_ms());
   log.batches.emplace_back(base::as_text(batch));
+  log.producers.note(*view);
   result.base_offset = model::Offset(log.end);
   result.append_time_ms = runtime_.wall_clock_ms();
   log.end += records;
-  log.instance = connection.instance;
-  log.connection = connection.number;
-  log.next_sequence = entry.sequence + 1;
+  took(entry.sequence + 1);
   if (lose && lose(produced)) lost = true;
   return result;
 }
@@ -351,6 +412,17 @@ asio::awaitable<void> FakeBroker::fetch(ConnectionPtr connection, net::Frame fra
   }
 }
 
+void FakeBroker::look_up_time(const Partition& log, std::int64_t time_ms,
+                              protocol::ListOffsetsResult& result) {
+  for (const std::string& batch : log.batches) {
+    const auto view = model::RecordBatchView::parse_header(base::as_bytes(batch));
+    if (view->append_time_ms() < time_ms) continue;
+    result.offset = view->base_offset();
+    result.append_time_ms = view->append_time_ms();
+    return;
+  }
+}
+
 void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
   const auto request = protocol::decode_list_offsets_request(frame.header);
   protocol::ListOffsetsResponse response;
@@ -361,6 +433,10 @@ void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
       const auto& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
       const bool earliest = entry.point == protocol::OffsetPoint::earliest;
       result.offset = model::Offset(earliest ? log.start : log.end);
+      if (entry.point == protocol::OffsetPoint::at_time) {
+        EXPECT_EQ(frame.head.api_version, protocol::kListOffsetsByTime);
+        look_up_time(log, entry.time_ms, result);
+      }
     } else {
       result.status = Status::of(WireError::unknown_topic_id, "no such topic id", broker_id);
     }

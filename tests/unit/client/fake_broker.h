@@ -18,6 +18,7 @@
 #include "protocol/metadata.h"
 #include "protocol/produce.h"
 #include "protocol/topics.h"
+#include "storage/producer_table.h"
 
 namespace mq::testing {
 
@@ -33,6 +34,7 @@ class FakeBroker {
     std::uint64_t instance = 0;
     std::uint64_t connection = 0;
     std::uint64_t next_sequence = 0;
+    storage::ProducerTable producers;
   };
   struct Topic {
     std::string name;
@@ -72,14 +74,19 @@ class FakeBroker {
       lose;  ///< append, but break the connection before the answer
   std::function<std::optional<protocol::Status>(const std::string& topic)> refuse_fetch;
   std::function<std::optional<protocol::Status>()> refuse_metadata;
+  std::function<std::optional<protocol::Status>()> refuse_init;
   bool silent = false;             ///< reads requests and answers none of them but Hello
   bool deaf = false;               ///< does not even answer Hello
   bool close_at_once = false;      ///< accepts and closes
   std::string greeting;            ///< sent instead of all that: another protocol
+  bool mute = false;               ///< appends, and answers no produce
   base::Duration produce_delay{};  ///< before a produce is answered
   int topics_ready_after = 0;      ///< metadata requests until a created topic has leaders
   std::int32_t broker_id = 1;
   base::Uuid cluster = base::Uuid::from_random(1, 2);
+
+  /// As if a day had passed: nothing is known of any producer.
+  void forget_producers();
 
   // What it saw.
   int accepted = 0;
@@ -87,6 +94,8 @@ class FakeBroker {
   int produced_batches = 0;
   int fetch_requests = 0;
   int metadata_requests = 0;
+  int init_requests = 0;
+  int repeats = 0;
   std::uint64_t fetched_bytes = 0;
 
   void break_connections();
@@ -104,11 +113,14 @@ class FakeBroker {
               std::string payload = {});
   void hello(Connection& connection, const net::Frame& frame);
   void metadata(Connection& connection, const net::Frame& frame);
+  void init_producer(Connection& connection, const net::Frame& frame);
   asio::awaitable<bool> produce(ConnectionPtr connection, net::Frame frame);
   protocol::ProduceResult append(Connection& connection, const protocol::ProduceEntry& entry,
                                  base::MutableBytes batch, bool& lost);
   asio::awaitable<void> fetch(ConnectionPtr connection, net::Frame frame);
   protocol::FetchResult read(const protocol::FetchEntry& entry, std::string& payload);
+  static void look_up_time(const Partition& log, std::int64_t time_ms,
+                           protocol::ListOffsetsResult& result);
   void list_offsets(Connection& connection, const net::Frame& frame);
   void create_topics(Connection& connection, const net::Frame& frame);
   void delete_topics(Connection& connection, const net::Frame& frame);

@@ -65,6 +65,7 @@ class ProducerWorld : public ClientWorld {
   ProducerConfig producer_config() {
     auto made = config<ProducerConfig>();
     made.compression = Compression::none;
+    made.enable_idempotence = idempotent;
     return made;
   }
   void start(ProducerConfig made) {
@@ -99,6 +100,7 @@ class ProducerWorld : public ClientWorld {
     core.reset();
   }
 
+  bool idempotent = false;
   std::unique_ptr<client::ProducerCore> core;
   std::map<std::string, std::vector<Result<Delivery>>> results;
   std::map<int, std::vector<std::string>> order;  ///< in which results came, per partition

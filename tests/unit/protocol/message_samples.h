@@ -7,10 +7,12 @@
 #include "protocol/describe_broker.h"
 #include "protocol/fetch.h"
 #include "protocol/hello.h"
+#include "protocol/init_producer.h"
 #include "protocol/list_offsets.h"
 #include "protocol/metadata.h"
 #include "protocol/produce.h"
 #include "protocol/topics.h"
+#include "protocol/trim_partitions.h"
 
 /// One message of each kind with every field set to something that is not its default.
 namespace mq::protocol::testing {
@@ -77,14 +79,25 @@ inline FetchResponse sample(FetchResponse*) {
        {sample_partition(3), sample_status(), {}, {}, {}, 0}}};
 }
 inline ListOffsetsRequest sample(ListOffsetsRequest*) {
-  return {
-      sample_request_envelope(),
-      {{sample_partition(0), OffsetPoint::earliest}, {sample_partition(1), OffsetPoint::latest}}};
+  return {sample_request_envelope(),
+          {{sample_partition(0), OffsetPoint::earliest},
+           {sample_partition(1), OffsetPoint::latest},
+           {sample_partition(2), OffsetPoint::at_time, 1'700'000'000'000}}};
 }
 inline ListOffsetsResponse sample(ListOffsetsResponse*) {
   return {sample_response_envelope(),
           {{sample_partition(0), {}, model::Offset(12), model::LeaderEpoch(3)},
-           {sample_partition(1), sample_status(), {}, {}}}};
+           {sample_partition(1), sample_status(), {}, {}},
+           {sample_partition(2), {}, model::Offset(7), model::LeaderEpoch(3), 1'700'000'000'001}}};
+}
+inline TrimPartitionsRequest sample(TrimPartitionsRequest*) {
+  return {sample_request_envelope(),
+          {{sample_partition(0), model::Offset(12)}, {sample_partition(1), model::Offset(0)}}};
+}
+inline TrimPartitionsResponse sample(TrimPartitionsResponse*) {
+  return {
+      sample_response_envelope(),
+      {{sample_partition(0), {}, model::Offset(12)}, {sample_partition(1), sample_status(), {}}}};
 }
 inline CreateTopicsRequest sample(CreateTopicsRequest*) {
   return {sample_request_envelope(),
@@ -136,10 +149,16 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.topics = 3;
   response.partitions = 24;
   response.partitions_not_serving = 1;
-  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24}, {"/mnt/b", "failed", 1, 2, 3, 4}};
+  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), ""},
+                    {"/mnt/b", "failed", 1, 2, 3, 4, {}, "fdatasync failed"}};
   response.counters = {{"appends", 12}, {"invariant_violations.PAR-1", -1}};
   response.warnings = {"partition 4 is corrupt"};
   return response;
+}
+
+inline InitProducerRequest sample(InitProducerRequest*) { return {sample_request_envelope()}; }
+inline InitProducerResponse sample(InitProducerResponse*) {
+  return {sample_response_envelope(), 5'000'000'000, 3};
 }
 
 template <class Message>
@@ -147,12 +166,14 @@ Message sample() {
   return sample(static_cast<Message*>(nullptr));
 }
 
-using Requests = std::tuple<HelloRequest, MetadataRequest, ProduceRequest, FetchRequest,
-                            ListOffsetsRequest, CreateTopicsRequest, DeleteTopicsRequest,
-                            ListTopicsRequest, DescribeTopicsRequest, DescribeBrokerRequest>;
+using Requests =
+    std::tuple<HelloRequest, MetadataRequest, ProduceRequest, FetchRequest, ListOffsetsRequest,
+               CreateTopicsRequest, DeleteTopicsRequest, ListTopicsRequest, DescribeTopicsRequest,
+               DescribeBrokerRequest, InitProducerRequest, TrimPartitionsRequest>;
 using Responses = std::tuple<HelloResponse, MetadataResponse, ProduceResponse, FetchResponse,
                              ListOffsetsResponse, CreateTopicsResponse, DeleteTopicsResponse,
-                             ListTopicsResponse, DescribeTopicsResponse, DescribeBrokerResponse>;
+                             ListTopicsResponse, DescribeTopicsResponse, DescribeBrokerResponse,
+                             InitProducerResponse, TrimPartitionsResponse>;
 
 // One name for all decoders, chosen by the type that is wanted.
 #define MQ_TEST_DECODER(Type, function) \
@@ -177,6 +198,10 @@ MQ_TEST_DECODER(DescribeTopicsRequest, decode_describe_topics_request)
 MQ_TEST_DECODER(DescribeTopicsResponse, decode_describe_topics_response)
 MQ_TEST_DECODER(DescribeBrokerRequest, decode_describe_broker_request)
 MQ_TEST_DECODER(DescribeBrokerResponse, decode_describe_broker_response)
+MQ_TEST_DECODER(InitProducerRequest, decode_init_producer_request)
+MQ_TEST_DECODER(InitProducerResponse, decode_init_producer_response)
+MQ_TEST_DECODER(TrimPartitionsRequest, decode_trim_partitions_request)
+MQ_TEST_DECODER(TrimPartitionsResponse, decode_trim_partitions_response)
 #undef MQ_TEST_DECODER
 
 template <class Message>

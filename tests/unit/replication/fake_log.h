@@ -9,7 +9,7 @@
 namespace mq::testing {
 
 /// A log in memory whose confirmed end the test moves by hand (or follows the end, as under
-/// durability `memory`). Each append is one batch of one offset.
+/// durability `memory`).
 class FakeLog final : public storage::PartitionLog {
  public:
   explicit FakeLog(bool confirm_at_once) : confirm_at_once_(confirm_at_once) {
@@ -21,17 +21,28 @@ class FakeLog final : public storage::PartitionLog {
   const model::PartitionId& id() const override { return id_; }
   const std::string& topic_name() const override { return name_; }
 
-  base::Result<storage::AppendInfo> append(base::Buffer, base::MutableBytes batch) override {
+  base::Result<storage::AppendInfo> append(base::Buffer owner, base::MutableBytes batch) override {
+    MQ_TRY(const auto parsed, model::parse_produced(batch, 1 << 20));
+    return append(std::move(owner), batch, parsed);
+  }
+  base::Result<storage::AppendInfo> append(base::Buffer, base::MutableBytes batch,
+                                           const model::RecordBatchView& parsed) override {
     if (failure_) return failure_;
     if (next_append_error_) return std::exchange(next_append_error_, base::Error());
     storage::AppendInfo info;
     info.base_offset = model::Offset(end_ + gap_);
-    info.end_offset = model::Offset(end_ + gap_ + 1);
+    info.end_offset =
+        model::advance(info.base_offset, std::int64_t{parsed.last_offset_delta()} + 1);
     info.leader_epoch = leader_epoch_;
+    info.append_time_ms = time_ms_;
+    model::stamp(batch, info.base_offset, leader_epoch_, time_ms_);
+    producers_.note(parsed);
     end_ = info.end_offset.value();
-    stored_.emplace_back(batch.begin(), batch.end());
     if (confirm_at_once_) confirmed_ = end_;
     return info;
+  }
+  const storage::ProducerState* find_producer(std::int64_t producer_id) override {
+    return producers_.find(producer_id);
   }
   model::Offset log_start_offset() const override { return model::Offset(start_); }
   model::Offset log_end_offset() const override { return model::Offset(end_); }
@@ -54,6 +65,21 @@ class FakeLog final : public storage::PartitionLog {
     while (disk_hangs_) co_await disk_list_->wait();
     co_return contents(from, limit);
   }
+  /// Offset n was appended at n × 10 ms.
+  asio::awaitable<base::Result<storage::TimeLookup>> find_time(std::int64_t time_ms) override {
+    while (disk_hangs_) co_await disk_list_->wait();
+    storage::TimeLookup found;
+    const std::int64_t offset = std::max(start_, (time_ms + 9) / 10);
+    found.offset = model::Offset(std::min(offset, end_));
+    if (offset < end_) found.append_time_ms = offset * 10;
+    co_return found;
+  }
+  asio::awaitable<base::Result<void>> trim(model::Offset to) override {
+    while (disk_hangs_) co_await disk_list_->wait();
+    if (failure_) co_return failure_;
+    start_ = std::max(start_, to.value());
+    co_return base::Result<void>{};
+  }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   base::Error failure() const override { return failure_; }
   void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }
@@ -69,6 +95,7 @@ class FakeLog final : public storage::PartitionLog {
     failure_ = error;
     if (changed_) changed_();
   }
+  void set_time_ms(std::int64_t time_ms) { time_ms_ = time_ms; }
   void refuse_next_append(base::Error error) { next_append_error_ = error; }
   void leave_gap(std::int64_t offsets) { gap_ = offsets; }
   void trim(std::int64_t start) { start_ = start; }
@@ -96,7 +123,8 @@ class FakeLog final : public storage::PartitionLog {
   model::TopicSettings settings_;
   model::LeaderEpoch leader_epoch_{1};
   std::vector<storage::EpochStart> epoch_starts_;
-  std::vector<std::vector<std::byte>> stored_;
+  storage::ProducerTable producers_;
+  std::int64_t time_ms_ = 1'000'000;
   std::int64_t start_ = 0;
   std::int64_t end_ = 0;
   std::int64_t confirmed_ = 0;

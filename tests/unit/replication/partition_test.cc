@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutants.h"
 #include "fake_log.h"
+#include "produced_batch.h"
 #include "support/run.h"
 #include "support/sim_runtime.h"
 
@@ -17,7 +19,7 @@ struct PartitionTest : ::testing::Test {
   base::Counters counters;
 
   base::Result<storage::AppendInfo> append(Partition& partition, std::uint64_t sequence) {
-    std::array<std::byte, 4> batch{};
+    auto batch = testing::one_record_batch("record");
     return partition.append({}, batch, {7, 1, sequence});
   }
   void settle() {
@@ -256,6 +258,167 @@ TEST_F(PartitionTest, ClosedWaitsForReadsFromTheDisk) {
   EXPECT_TRUE(closing->value);
   ASSERT_TRUE(reading->value);
   EXPECT_EQ(reading->value->error(), make_error_code(ReplicationErrc::closed));
+}
+
+// Repeats ------------------------------------------------------------------------------------
+
+struct RepeatTest : PartitionTest {
+  base::Result<storage::AppendInfo> send(Partition& partition, std::uint64_t connection,
+                                         std::uint64_t number, std::int32_t sequence,
+                                         std::uint32_t records = 2, std::int32_t epoch = 0) {
+    auto batch = testing::produced_batch("record", records, {7, epoch}, sequence);
+    return partition.append({}, batch, {1, connection, number});
+  }
+};
+
+// IDM-2
+TEST_F(RepeatTest, ARepeatIsNotAppendedAndToldWhereTheBatchIs) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  const auto first = send(partition, 1, 0, 0);
+  log.set_time_ms(2'000'000);
+  ASSERT_TRUE(send(partition, 1, 1, 2));
+  const auto again = send(partition, 2, 0, 0);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->repeat);
+  EXPECT_FALSE(first->repeat);
+  EXPECT_EQ(again->base_offset, first->base_offset);
+  EXPECT_EQ(again->end_offset, first->end_offset);
+  EXPECT_EQ(again->append_time_ms, first->append_time_ms);
+  EXPECT_EQ(partition.log_end_offset(), Offset(4));
+  // It took its place in the order of its connection.
+  EXPECT_TRUE(send(partition, 2, 1, 2)->repeat);
+  const auto next = send(partition, 2, 2, 4);
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(next->repeat);
+  EXPECT_EQ(partition.log_end_offset(), Offset(6));
+}
+
+// IDM-2, PAR-2: answered early it would confirm what a crash may still take.
+TEST_F(RepeatTest, ARepeatIsAcknowledgedOnlyOnceTheBatchIsConfirmed) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(send(partition, 1, 0, 0));
+  const auto second = send(partition, 1, 1, 2);
+  std::vector<int> order;
+  const auto note = [&](int who) {
+    return [&order, who](Error error) {
+      EXPECT_FALSE(error);
+      order.push_back(who);
+    };
+  };
+  partition.when_acknowledged(*second, Acks::all, note(2));
+  const auto again = send(partition, 2, 0, 0);
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(partition.is_acknowledged(*again, Acks::leader));
+  EXPECT_FALSE(partition.is_acknowledged(*again, Acks::all));
+  partition.when_acknowledged(*again, Acks::all, note(1));
+  settle();
+  EXPECT_TRUE(order.empty());
+  log.confirm(2);
+  EXPECT_EQ(order, std::vector<int>{1});
+  EXPECT_TRUE(partition.is_acknowledged(*again, Acks::all));
+  log.confirm(4);
+  EXPECT_EQ(order, (std::vector<int>{1, 2}));
+}
+
+// IDM-3: what is in the log must not fail because there is no room for it now.
+TEST_F(RepeatTest, ARepeatIsKnownBeforeTheLogIsAskedForRoom) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(send(partition, 1, 0, 0));
+  log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_TRUE(send(partition, 2, 0, 0));
+  EXPECT_EQ(send(partition, 2, 1, 2).error(), storage::StorageErrc::storage_full);
+  EXPECT_TRUE(send(partition, 2, 1, 2));
+}
+
+TEST_F(RepeatTest, RefusalsAppendNothing) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  EXPECT_EQ(send(partition, 1, 0, 2).error(), ReplicationErrc::unknown_producer);
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(send(partition, 1, static_cast<std::uint64_t>(i), 2 * i));
+  EXPECT_EQ(send(partition, 1, 7, 16).error(), ReplicationErrc::out_of_order_sequence);
+  EXPECT_EQ(send(partition, 1, 0, 0).error(), ReplicationErrc::duplicate_sequence);
+  EXPECT_TRUE(send(partition, 1, 0, 0, 2, 1));
+  EXPECT_EQ(send(partition, 1, 1, 2, 2, 0).error(), ReplicationErrc::producer_fenced);
+  EXPECT_EQ(partition.log_end_offset(), Offset(16));
+}
+
+// What was refused for its sequence is sent again under another: nothing of an older connection may
+// come in between, or both would be in the log.
+TEST_F(RepeatTest, ARefusalForTheSequenceShutsOutOlderConnections) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(send(partition, 1, 0, 0));
+  EXPECT_EQ(send(partition, 2, 0, 4).error(), ReplicationErrc::out_of_order_sequence);
+  EXPECT_EQ(send(partition, 1, 1, 2).error(), ReplicationErrc::stale_connection);
+  EXPECT_TRUE(send(partition, 2, 0, 0, 2, 1));
+}
+
+TEST_F(RepeatTest, ADamagedBatchIsNotTakenForARepeat) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(send(partition, 1, 0, 0));
+  auto batch = testing::produced_batch("record", 2, {7, 0}, 0);
+  batch.back() ^= std::byte{1};
+  EXPECT_EQ(partition.append({}, batch, {1, 2, 0}).error(), model::ModelErrc::corrupt_batch);
+}
+
+TEST_F(RepeatTest, TheTestsNoticeARepeatThatIsAnsweredAsAGap) {
+  const base::EnabledMutant mutant("duplicate_answered_out_of_order");
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(send(partition, 1, 0, 0));
+  EXPECT_FALSE(send(partition, 2, 0, 0));
+}
+
+// PAR-3: what a consumer may not read it may not find either.
+TEST_F(PartitionTest, TimesAreFoundBelowTheHighWatermarkOnly) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(append(partition, i));
+  log.confirm(3);
+  const auto find = [&](std::int64_t time_ms) {
+    return *testing::run(simulator, partition.find_time(time_ms));
+  };
+  EXPECT_EQ(find(20).offset, Offset(2));
+  EXPECT_EQ(find(20).append_time_ms, 20);
+  EXPECT_EQ(find(30).offset, Offset(3));
+  EXPECT_EQ(find(30).append_time_ms, -1);
+  EXPECT_EQ(find(40).offset, Offset(3));
+  log.fail(make_error_code(storage::StorageErrc::disk_failed));
+  EXPECT_EQ(testing::run(simulator, partition.find_time(0)).error(),
+            make_error_code(storage::StorageErrc::disk_failed));
+}
+
+// LOG-10
+TEST_F(PartitionTest, TrimStopsAtTheHighWatermark) {
+  FakeLog log(false);
+  Partition partition(runtime, log, counters);
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(append(partition, i));
+  log.confirm(3);
+  EXPECT_EQ(testing::run(simulator, partition.trim(Offset(4))).error(),
+            make_error_code(ReplicationErrc::offset_out_of_range));
+  EXPECT_EQ(*testing::run(simulator, partition.trim(Offset(3))), Offset(3));
+  EXPECT_EQ(*testing::run(simulator, partition.trim(Offset(1))), Offset(3));
+  EXPECT_EQ(partition.log_start_offset(), Offset(3));
+}
+
+TEST_F(PartitionTest, ClosingWaitsForATrimUnderWay) {
+  FakeLog log(true);
+  Partition partition(runtime, log, counters);
+  ASSERT_TRUE(append(partition, 0));
+  log.hang_disk(runtime);
+  const auto outcome = std::make_shared<testing::RunOutcome<base::Result<Offset>>>();
+  runtime.spawn("trim", testing::store_outcome(partition.trim(Offset(1)), outcome));
+  settle();
+  partition.close();
+  EXPECT_FALSE(outcome->value);
+  log.release_disk();
+  testing::run(simulator, partition.closed());
+  ASSERT_TRUE(outcome->value);
+  EXPECT_EQ(outcome->value->error(), make_error_code(ReplicationErrc::closed));
 }
 
 }  // namespace

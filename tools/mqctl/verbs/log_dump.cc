@@ -53,13 +53,20 @@ class Dump {
     if (records_ && batch.state == State::good) print_records(batch.view);
   }
 
+  /// Who sent it, if it says so.
+  static std::string producer_text(const model::RecordBatchView& view) {
+    if (!view.producer().known()) return {};
+    return fmt::format("  producer {} epoch {} sequences {}..{}", view.producer_id(),
+                       view.producer_epoch(), view.base_sequence(), view.last_sequence());
+  }
+
   static std::string batch_line(const storage::InspectedBatch& batch) {
     const auto& view = batch.view;
     return fmt::format(
-        "{} byte {}  offsets {}..{}  records {}  bytes {}  codec {}  epoch {}  appended {}{}\n",
+        "{} byte {}  offsets {}..{}  records {}  bytes {}  codec {}  epoch {}{}  appended {}{}\n",
         batch.segment->path.substr(batch.segment->path.rfind('/') + 1), batch.position,
         view.base_offset(), view.last_offset(), view.record_count(), view.batch_bytes(),
-        model::codec_name(view.codec()), view.leader_epoch(),
+        model::codec_name(view.codec()), view.leader_epoch(), producer_text(view),
         format_timestamp(view.append_time_ms()),
         batch.state == State::unsupported ? "  (written by a newer release)" : "");
   }
