@@ -96,6 +96,9 @@ struct RecoverySummary {
   std::vector<model::PartitionId> cut;      ///< a torn tail was cut off
   std::vector<model::PartitionId> offline;  ///< corrupt or of a newer format; their failure() tells
   std::vector<std::string> moved_to_unknown;
+  /// Why the journal, or a part of it, could not be read; empty: all of it was.
+  std::string journal_problem;
+  std::uint64_t journal_bytes_read = 0;
 };
 
 /// One data directory, which is one disk to its owner: its lock and identity, the logs in it, the
@@ -149,7 +152,7 @@ class Disk {
   [[nodiscard]] virtual bool failed() const = 0;  ///< offline for good
   /// What failed first: "fdatasync of /data/b/…: …"; empty while nothing has.
   [[nodiscard]] virtual std::string failure_reason() const = 0;
-  [[nodiscard]] virtual bool full() const = 0;    ///< appends are refused for want of space
+  [[nodiscard]] virtual bool full() const = 0;  ///< appends are refused for want of space
   [[nodiscard]] virtual std::uint64_t free_bytes() const = 0;
   [[nodiscard]] virtual std::uint64_t used_bytes() const = 0;  ///< by logs
   /// Called on the home runtime when failed() or full() changed.

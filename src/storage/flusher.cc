@@ -1,24 +1,72 @@
 #include "storage/flusher.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/mutants.h"
 
 namespace mq::storage {
+namespace {
+
+/// From so many logs on one sync of the whole file system costs less than one for each file.
+constexpr std::size_t kTogetherFrom = 16;
+
+bool is_behind(const SyncPoint& point, const SyncPoint& other) {
+  return std::tie(point.offset, point.segment_base, point.position) <
+         std::tie(other.offset, other.segment_base, other.position);
+}
+
+}  // namespace
+
+Result<void> Flusher::hold(const std::string& path) {
+  MQ_TRY(held_, disk_->files.open(path, base::OpenMode::read));
+  return {};
+}
 
 void Flusher::request(const std::shared_ptr<LogSync>& log, const SyncPoint& end) {
+  request({{log, end}});
+}
+
+void Flusher::request(const std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>>& wanted) {
   {
     std::lock_guard lock(mutex_);
-    if (log->closed_) return;
-    log->target_ = end;
-    if (!log->queued_) {
-      log->queued_ = true;
-      queue_.push_back(log);
+    for (const auto& [log, end] : wanted) {
+      if (log->closed_) continue;
+      // A request from another thread may be older than the log's newest segment.
+      if (is_behind(log->target_, end)) log->target_ = end;
+      queue_locked(log);
     }
+    if (round_running_ || queue_.empty()) return;
+    round_running_ = true;
+  }
+  submit_round();
+}
+
+void Flusher::queue_locked(const std::shared_ptr<LogSync>& log) {
+  if (log->queued_) return;
+  log->queued_ = true;
+  queue_.push_back(log);
+}
+
+void Flusher::expect_image(LogSync& log) {
+  std::lock_guard lock(mutex_);
+  ++log.images_;
+}
+
+void Flusher::image_written(const std::shared_ptr<LogSync>& log) {
+  {
+    std::lock_guard lock(mutex_);
+    if (--log->images_ > 0 || !log->wants_sync_ || log->closed_) return;
+    log->wants_sync_ = false;
+    queue_locked(log);
     if (round_running_) return;
     round_running_ = true;
   }
   submit_round();
+}
+
+std::uint64_t Flusher::syncs_begun(const LogSync& log) const noexcept {
+  return log.syncs_begun_.load(std::memory_order_acquire);
 }
 
 void Flusher::rolled(LogSync& log, const SealedSegment& finished,
@@ -30,12 +78,28 @@ void Flusher::rolled(LogSync& log, const SealedSegment& finished,
   log.directory_changed_ = true;
 }
 
+void Flusher::cut(LogSync& log, const SyncPoint& end, std::shared_ptr<base::File> active,
+                  std::uint64_t cuts) {
+  std::lock_guard lock(mutex_);
+  log.cuts_ = cuts;
+  log.target_ = end;
+  log.active_ = std::move(active);
+  log.sealing_.clear();
+  log.directory_changed_ = false;
+  LogCheckpoint& reached = log.reached_;
+  reached.recovery_point = end;
+  std::erase_if(reached.sealed, [&](const SealedSegment& segment) {
+    return segment.base_offset >= end.segment_base;
+  });
+  std::erase_if(reached.epoch_starts,
+                [&](const EpochStart& start) { return start.start_offset >= end.offset; });
+  ++progress_.changes;
+}
+
 void Flusher::set_log_start(LogSync& log, model::Offset log_start_offset) {
   std::lock_guard lock(mutex_);
   log.reached_.log_start_offset = log_start_offset;
-  std::erase_if(log.reached_.sealed, [&](const SealedSegment& segment) {
-    return segment.base_offset < log_start_offset;
-  });
+  drop_trimmed(log.reached_);
   ++progress_.changes;
 }
 
@@ -54,6 +118,16 @@ void Flusher::close(LogSync& log) {
 bool Flusher::syncing(const LogSync& log) const {
   std::lock_guard lock(mutex_);
   return log.syncing_;
+}
+
+SyncPoint Flusher::recovery_point(const LogSync& log) const {
+  std::lock_guard lock(mutex_);
+  return log.reached_.recovery_point;
+}
+
+bool Flusher::awaits_image(const LogSync& log) const {
+  std::lock_guard lock(mutex_);
+  return log.images_ > 0;
 }
 
 LogCheckpoint Flusher::reached(const LogSync& log) const {
@@ -80,13 +154,19 @@ void Flusher::run_round() {
     std::lock_guard lock(mutex_);
     logs.swap(queue_);
   }
+  std::vector<Job> jobs;
   for (const auto& log : logs) {
-    // REC-5: after a failed sync nothing is synced again, and nothing counts as durable.
-    if (disk_->failed()) break;
-    auto job = take_job(log);
-    if (!job) continue;
-    const bool synced = sync(*job).has_value();
-    finish(*job, synced);
+    if (auto job = take_job(log)) jobs.push_back(*std::move(job));
+  }
+  if (jobs.size() >= kTogetherFrom && held_) {
+    const bool synced = !disk_->failed() && sync_together(jobs).has_value();
+    for (auto& job : jobs) finish(job, synced);
+  } else {
+    for (auto& job : jobs) {
+      // REC-5: after a failed sync nothing is synced again, and nothing counts as durable.
+      const bool synced = !disk_->failed() && sync(job).has_value();
+      finish(job, synced);
+    }
   }
   {
     std::lock_guard lock(mutex_);
@@ -100,21 +180,54 @@ std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& lo
   std::lock_guard lock(mutex_);
   log->queued_ = false;
   if (log->closed_) return std::nullopt;
+  if (log->images_ > 0) {
+    log->wants_sync_ = true;
+    return std::nullopt;
+  }
   log->syncing_ = true;
-  Job job{log, log->target_, log->active_, std::move(log->sealing_),
-          std::exchange(log->directory_changed_, false)};
+  log->syncs_begun_.fetch_add(1, std::memory_order_release);
+  Job job{log,
+          log->target_,
+          log->active_,
+          std::move(log->sealing_),
+          std::exchange(log->directory_changed_, false),
+          log->cuts_};
   log->sealing_.clear();
   return job;
 }
 
+/// Segments and names of all of them at once. The file system reports an error of any of them to
+/// the file held open since the start; the device's cache is emptied by the fdatasync behind it
+/// (REC-2).
+Result<void> Flusher::sync_together(const std::vector<Job>& jobs) {
+  for (const auto& job : jobs) {
+    MQ_TRY_VOID(trim_sealing(job));
+  }
+  syncs_.add();
+  auto synced = held_->sync_file_system();
+  if (!synced && MQ_MUTANT("retry_fsync_after_eio")) synced = held_->sync_file_system();
+  if (!synced) {
+    disk_->fail("syncfs", disk_->path, synced.error());
+    return synced;
+  }
+  return sync_file(*held_, disk_->path);
+}
+
+/// Gives back what was allocated ahead of need.
+Result<void> Flusher::trim_sealing(const Job& job) {
+  for (const auto& sealing : job.sealing) {
+    const auto trimmed = sealing.file->truncate(sealing.segment.bytes);
+    if (trimmed) continue;
+    disk_->fail("ftruncate", job.log->directory_, trimmed.error());
+    return trimmed;
+  }
+  return {};
+}
+
 Result<void> Flusher::sync(const Job& job) {
   const std::string& directory = job.log->directory_;
+  MQ_TRY_VOID(trim_sealing(job));
   for (const auto& sealing : job.sealing) {
-    // Gives back what was allocated ahead of need.
-    if (const auto trimmed = sealing.file->truncate(sealing.segment.bytes); !trimmed) {
-      disk_->fail("ftruncate", directory, trimmed.error());
-      return trimmed;
-    }
     MQ_TRY_VOID(sync_file(*sealing.file, directory));
   }
   if (job.active) {
@@ -138,18 +251,19 @@ void Flusher::finish(Job& job, bool synced) {
   {
     std::lock_guard lock(mutex_);
     job.log->syncing_ = false;
+    // What was synced before a cut says nothing about what came after it.
+    if (job.cuts != job.log->cuts_) synced = false;
     if (synced) {
       LogCheckpoint& reached = job.log->reached_;
       reached.recovery_point = job.target;
       ++progress_.changes;
       progress_.rolls += job.sealing.size();
-      for (const auto& sealing : job.sealing) {
-        if (sealing.segment.base_offset >= reached.log_start_offset)
-          reached.sealed.push_back(sealing.segment);
-      }
+      for (const auto& sealing : job.sealing) reached.sealed.push_back(sealing.segment);
+      drop_trimmed(reached);
     }
   }
   const auto end = synced ? std::optional(job.target) : std::nullopt;
+  if (end && job.log->moved_) job.log->moved_(*end, job.cuts);
   auto& worker = job.log->worker_;
   worker.post([log = std::move(job.log), end] { log->ended_(end); });
 }

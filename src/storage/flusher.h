@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -19,11 +20,15 @@ class LogSync {
   /// `ended` runs on `worker` after each sync of this log, with what is durable now or nothing; it
   /// must tolerate that the log has gone.
   using Ended = std::function<void(const std::optional<SyncPoint>&)>;
+  /// `moved` runs on a disk thread when the recovery point has moved; `cuts` are those that the log
+  /// had when the sync began.
+  using Moved = std::function<void(const SyncPoint&, std::uint64_t cuts)>;
   LogSync(base::Runtime& worker, std::string directory, LogCheckpoint reached,
-          std::shared_ptr<base::File> active, Ended ended)
+          std::shared_ptr<base::File> active, Ended ended, Moved moved)
       : worker_(worker),
         directory_(std::move(directory)),
         ended_(std::move(ended)),
+        moved_(std::move(moved)),
         target_(reached.recovery_point),
         active_(std::move(active)),
         reached_(std::move(reached)) {}
@@ -38,6 +43,8 @@ class LogSync {
   base::Runtime& worker_;
   const std::string directory_;
   const Ended ended_;
+  const Moved moved_;
+  std::atomic<std::uint64_t> syncs_begun_{0};
 
   bool queued_ = false;
   bool syncing_ = false;
@@ -46,6 +53,9 @@ class LogSync {
   std::shared_ptr<base::File> active_;
   std::vector<Sealing> sealing_;
   bool directory_changed_ = false;
+  int images_ = 0;           // that the journal has not written yet
+  bool wants_sync_ = false;  // when it has
+  std::uint64_t cuts_ = 0;
   LogCheckpoint reached_;
 };
 
@@ -56,8 +66,23 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   explicit Flusher(std::shared_ptr<DiskState> disk)
       : disk_(std::move(disk)), syncs_(disk_->counters.get("storage_syncs_total")) {}
 
+  /// Opens what sync_file_system() is called on, which reports errors from now on. On a disk
+  /// thread, before anything is written.
+  Result<void> hold(const std::string& path);
+
   /// Everything up to `end` is written; make it durable soon.
   void request(const std::shared_ptr<LogSync>& log, const SyncPoint& end);
+  void request(const std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>>& wanted);
+  /// A block of the log that may be synced already was written again: no sync of the log begins
+  /// until image_written() says that its earlier content is in the journal.
+  void expect_image(LogSync& log);
+  void image_written(const std::shared_ptr<LogSync>& log);
+  /// Rises with every sync of the log that begins.
+  [[nodiscard]] std::uint64_t syncs_begun(const LogSync& log) const noexcept;
+  /// The log was cut and ends at `end` in `active` now, which is synced. Results of syncs from
+  /// before are dropped.
+  void cut(LogSync& log, const SyncPoint& end, std::shared_ptr<base::File> active,
+           std::uint64_t cuts);
   /// The log goes on at `start` in a new file in its directory; the one before is finished.
   void rolled(LogSync& log, const SealedSegment& finished, std::shared_ptr<base::File> active,
               const SyncPoint& start);
@@ -68,6 +93,10 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   /// A sync is under way; `ended` will be called. Until then its files may not be removed.
   [[nodiscard]] bool syncing(const LogSync& log) const;
 
+  /// Every byte below it is synced in the segments.
+  [[nodiscard]] SyncPoint recovery_point(const LogSync& log) const;
+  /// The journal has not written yet what a block held.
+  [[nodiscard]] bool awaits_image(const LogSync& log) const;
   /// What the checkpoint may say of the log now.
   [[nodiscard]] LogCheckpoint reached(const LogSync& log) const;
   /// `changes` rises whenever reached() of any log changed, `rolls` with each finished segment that
@@ -85,16 +114,21 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
     std::shared_ptr<base::File> active;
     std::vector<LogSync::Sealing> sealing;
     bool directory_changed = false;
+    std::uint64_t cuts = 0;
   };
+  void queue_locked(const std::shared_ptr<LogSync>& log);
   void submit_round();
   void run_round();
   std::optional<Job> take_job(const std::shared_ptr<LogSync>& log);
+  Result<void> sync_together(const std::vector<Job>& jobs);
+  Result<void> trim_sealing(const Job& job);
   Result<void> sync(const Job& job);
   Result<void> sync_file(base::File& file, const std::string& directory);
   void finish(Job& job, bool synced);
 
   const std::shared_ptr<DiskState> disk_;
-  base::Counter& syncs_;      // one per file and round
+  base::Counter& syncs_;  // one per file and round
+  std::shared_ptr<base::File> held_;
   mutable std::mutex mutex_;  // guards everything below and the contents of every LogSync
   std::vector<std::shared_ptr<LogSync>> queue_;
   bool round_running_ = false;

@@ -67,7 +67,7 @@ void Journal::note(const std::shared_ptr<JournalLog>& log, JournalContent conten
                    JournalDone done) {
   {
     std::lock_guard lock(mutex_);
-    if (!log->closed_ && !ended_ && !disk_->failed()) {
+    if (!log->closed_ && begun_ && !ended_ && !disk_->failed()) {
       log->items_.push_back({std::move(content), {}, std::move(done)});
       queue_locked(log);
       return;
@@ -79,7 +79,7 @@ void Journal::note(const std::shared_ptr<JournalLog>& log, JournalContent conten
 void Journal::note(const PartitionId& id, JournalContent content, JournalDone done) {
   {
     std::lock_guard lock(mutex_);
-    if (!ended_ && !disk_->failed()) {
+    if (begun_ && !ended_ && !disk_->failed()) {
       loose_.push_back({id, nullptr, {std::move(content), {}, std::move(done)}});
       wake_locked();
       return;
@@ -136,7 +136,7 @@ void Journal::close(JournalLog& log) {
 
 void Journal::disk_failed() {
   std::lock_guard lock(mutex_);
-  if (phase_ == Phase::running || ended_) return;
+  if (phase_ == Phase::running || !begun_ || ended_) return;
   phase_ = Phase::running;
   submit_round();
 }
@@ -161,7 +161,9 @@ void Journal::set_intact_since(const IntactSince& intact, JournalDone done) {
   note(PartitionId(), JournalDiskChange{disk}, std::move(done));
 }
 
-void Journal::note_disk(JournalDone done) { set_intact_since(disk_state().intact, std::move(done)); }
+void Journal::note_disk(JournalDone done) {
+  set_intact_since(disk_state().intact, std::move(done));
+}
 
 void Journal::queue_locked(const std::shared_ptr<JournalLog>& log) {
   if (!log->queued_) {
@@ -178,7 +180,7 @@ base::Duration Journal::window() const {
 
 /// A round begins when all are there that took part lately, or when the window closes.
 void Journal::wake_locked() {
-  if (phase_ == Phase::running || ended_) return;
+  if (phase_ == Phase::running || !begun_ || ended_) return;
   const bool enough = queue_.size() >= expected_logs_;
   if (phase_ == Phase::waiting && !enough) return;
   const auto span = window();
@@ -214,7 +216,7 @@ void Journal::wait_for_more(base::Runtime& runtime, base::Duration span) {
 void Journal::run_round() {
   bool stalled = false;
   take_new_files();
-  if (!disk_->failed() && !live_.empty() && make_room(stalled)) {
+  if (!disk_->failed() && make_room(stalled)) {
     Group group = take(group_bytes_max(), false);
     for (const auto& [sync, end] : group.bypasses) flusher_->request(sync, end);
     if (commit(group)) prepare_file();

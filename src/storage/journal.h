@@ -147,6 +147,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
 
   mutable std::mutex mutex_;  // guards the following and the contents of every JournalLog
   Phase phase_ = Phase::idle;
+  bool begun_ = false;
   bool ended_ = false;
   std::uint64_t ticket_ = 0;  // of the newest wait
   std::deque<std::shared_ptr<JournalLog>> queue_;

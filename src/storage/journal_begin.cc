@@ -38,6 +38,8 @@ Result<void> Journal::begin(JournalStart start) {
   if (!switch_file()) return StorageErrc::disk_failed;
   for (auto& file : old_) free_.push_back(std::move(file));
   old_.clear();
+  std::lock_guard lock(mutex_);
+  begun_ = true;
   return {};
 }
 

@@ -37,6 +37,7 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
                                          counters)),
       listener_(std::make_shared<DiskState::Listener>()),
       flusher_(std::make_shared<Flusher>(state_)),
+      journal_(std::make_shared<Journal>(state_, flusher_)),
       lock_(std::move(directory.lock)),
       found_identity_(directory.identity),
       checkpoint_(state_, [this] { return checkpoint_body(); }),
@@ -49,7 +50,10 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
   state_->listen(listener_);
 }
 
-LocalDisk::~LocalDisk() { state_->listen(nullptr); }
+LocalDisk::~LocalDisk() {
+  journal_->end();
+  state_->listen(nullptr);
+}
 
 Result<void> LocalDisk::adopt(Refusal& refusal) {
   const DiskConfig& config = state_->config;
@@ -114,7 +118,7 @@ Result<LocalDisk::LogPtr> LocalDisk::open_log(const LogSpec& spec, RecoveredLog 
     return run_on(state_->home, checkpoint_.write());
   };
   return LocalLog::open(spec, path_of(spec.id.text()), std::move(recovered), state_, flusher_,
-                        budget_of(*spec.worker), std::move(persist));
+                        journal_, budget_of(*spec.worker), std::move(persist));
 }
 
 /// REC-2: only what the flusher has seen synced.
@@ -164,8 +168,20 @@ asio::awaitable<Result<void>> LocalDisk::create_logs(std::vector<LogSpec> specs)
     auto log = open_log(specs[i], std::move((*made)[i]));
     if (!log) co_return make_error_code(StorageErrc::io_failed);
     logs_[specs[i].id] = *log;
+    journal_->note(specs[i].id, JournalCreate{specs[i].settings.durability});
   }
-  co_return Result<void>();
+  std::vector<PartitionId> none;
+  JournalContent nothing = JournalDelete{};
+  co_return co_await journaled(std::move(none), std::move(nothing));
+}
+
+/// The same about each of `ids`; returns when it is durable, with all that was noted before.
+asio::awaitable<Result<void>> LocalDisk::journaled(std::vector<PartitionId> ids,
+                                                   JournalContent content) {
+  for (const auto& id : ids) journal_->note(id, content);
+  auto wait = std::make_shared<JournalWait>(state_->home);
+  journal_->note_disk(JournalWait::done(wait));
+  co_return co_await JournalWait::until_durable(wait);
 }
 
 asio::awaitable<void> LocalDisk::close_log(LogPtr log) {
@@ -181,10 +197,16 @@ asio::awaitable<void> LocalDisk::close_and_forget(PartitionId id) {
     co_await close_log(log);
   }
   kept_.erase(id);
+  kept_states_.erase(id);
 }
 
 asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
   co_await close_and_forget(id);
+  std::vector<PartitionId> ids(1, id);
+  // Else the next start would make its directory again.
+  JournalContent gone = JournalDelete{};
+  const auto noted = co_await journaled(std::move(ids), std::move(gone));
+  MQ_CO_TRY_VOID(noted);
   MQ_CO_TRY_VOID(co_await remove_directory(id.text()));
   co_return co_await sync_own_directory();
 }
@@ -195,6 +217,10 @@ asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
     if (id.topic == topic) ids.insert(id);
   }
   for (const auto& id : ids) co_await close_and_forget(id);
+  std::vector<PartitionId> gone(ids.begin(), ids.end());
+  JournalContent deleted = JournalDelete{};
+  const auto noted = co_await journaled(std::move(gone), std::move(deleted));
+  MQ_CO_TRY_VOID(noted);
   Result<std::vector<base::DirectoryEntry>> entries = make_error_code(StorageErrc::closed);
   const auto work = [&] { entries = state_->files.list_directory(state_->path); };
   co_await state_->executor.run(work);
@@ -238,8 +264,8 @@ Result<void> LocalDisk::remove_some_files(const std::string& path) {
   MQ_TRY(const auto entries, files.list_directory(path));
   int left = kRemovedAtOnce;
   for (const auto& entry : entries) {
-    const bool ours = parse_segment_file_name(entry.name) || parse_index_file_name(entry.name) ||
-                      entry.name.starts_with(kTopicFile);
+    const bool ours = parse_segment_file_name(entry.name) || parse_cache_file_name(entry.name) ||
+                      parse_producers_file_name(entry.name) || entry.name.starts_with(kTopicFile);
     if (!ours || entry.is_directory) continue;
     if (left-- == 0) return make_error_code(base::BaseErrc::would_block);
     MQ_TRY_VOID(files.remove_file(path + "/" + entry.name));
@@ -347,6 +373,7 @@ asio::awaitable<void> LocalDisk::check_space() {
 
 void LocalDisk::state_changed() {
   if (state_->failed()) {
+    journal_->disk_failed();
     wake_.notify_all();
     for (const auto& log : logs()) log->worker().post([log] { log->disk_changed(); });
   }
@@ -367,7 +394,12 @@ asio::awaitable<Result<void>> LocalDisk::stop() {
     synced = synced && done;
   }
   Result<void> result = make_error_code(StorageErrc::disk_failed);
-  if (synced && !state_->failed()) result = co_await checkpoint_.write();
+  if (synced && !state_->failed()) {
+    std::vector<PartitionId> none;
+    JournalContent nothing = JournalDelete{};
+    result = co_await journaled(std::move(none), std::move(nothing));
+  }
+  if (result) result = co_await checkpoint_.write();
   if (result) result = co_await write_clean_marker();
   co_await end_all();
   co_return result;
@@ -394,6 +426,7 @@ asio::awaitable<Result<void>> LocalDisk::write_clean_marker() {
 asio::awaitable<void> LocalDisk::end_all() {
   for (const auto& log : logs()) co_await close_log(log);
   logs_.clear();
+  journal_->end();
   state_->listen(nullptr);
   lock_ = nullptr;
 }

@@ -36,6 +36,7 @@ class LocalDisk final : public Disk {
   const DiskIdentity& identity() const override { return identity_; }
   const std::string& path() const override { return state_->path; }
   bool failed() const override { return state_->failed(); }
+  std::string failure_reason() const override { return state_->failure_reason(); }
   bool full() const override { return state_->full(); }
   std::uint64_t free_bytes() const override { return free_bytes_; }
   std::uint64_t used_bytes() const override;
@@ -52,6 +53,8 @@ class LocalDisk final : public Disk {
     std::optional<RunMarker> run;
     std::set<model::PartitionId> directories;
     std::vector<std::string> strangers;
+    std::optional<JournalReplay> replay;
+    bool journal_is_new = false;
   };
   struct RecoveryRun;
 
@@ -61,6 +64,12 @@ class LocalDisk final : public Disk {
   Result<void> put_away_unknown(Found& found, const std::set<model::PartitionId>& known,
                                 const std::set<base::Uuid>& deleting, RecoverySummary& summary);
   [[nodiscard]] bool lossy_suspect(const Found& found) const;
+  Result<void> replay(Found& found);
+  void restore_unknown(const Found& found, const std::set<model::PartitionId>& known,
+                       const std::set<base::Uuid>& deleting);
+  Result<void> begin_journal(JournalStart start, bool is_new);
+  [[nodiscard]] JournalStart journal_start(const Found& found) const;
+  [[nodiscard]] std::string journal_directory() const;
   asio::awaitable<void> recover_some(RecoveryRun& run);
   Result<RecoveredLog> recover_one(const LogSpec& spec, const Found& found);
   Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
@@ -84,18 +93,22 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> remove_directory(std::string name);
   Result<void> remove_some_files(const std::string& path);
   asio::awaitable<Result<void>> sync_own_directory();
+  asio::awaitable<Result<void>> journaled(std::vector<model::PartitionId> ids,
+                                          JournalContent content);
   asio::awaitable<Result<void>> write_clean_marker();
   asio::awaitable<void> end_all();
 
   std::shared_ptr<DiskState> state_;
   std::shared_ptr<DiskState::Listener> listener_;
   std::shared_ptr<Flusher> flusher_;
+  std::shared_ptr<Journal> journal_;
   std::unique_ptr<base::FileLock> lock_;
   std::optional<DiskIdentity> found_identity_;
   DiskIdentity identity_;
   std::map<base::Runtime*, std::unique_ptr<TailBudget>> budgets_;
   std::map<model::PartitionId, LogPtr> logs_;
   Checkpoint kept_;  // of logs that are offline: what an earlier run knew of them
+  std::map<model::PartitionId, JournalLogState> kept_states_;  // the same for the journal
   CheckpointWriter checkpoint_;
   std::uint64_t checkpointed_changes_ = 0;
   base::TaskGroup tasks_;

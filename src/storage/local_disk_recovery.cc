@@ -49,13 +49,17 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
       return;
     }
     run.found = *std::move(found);
-    begun = begin_run();
+    begun = replay(run.found);
+    if (begun) begun = begin_run();
+    if (begun) restore_unknown(run.found, known_ids, deleting_ids);
     if (begun) begun = put_away_unknown(run.found, known_ids, deleting_ids, run.summary);
   };
   co_await state_->executor.run(begin);
   MQ_CO_TRY_VOID(begun);
   run.summary.clean = run.found.has_clean_marker;
   run.summary.lossy_suspect = lossy_suspect(run.found);
+  run.summary.journal_bytes_read = run.found.replay->bytes_read;
+  if (!run.found.journal_is_new) run.summary.journal_problem = run.found.replay->problem;
 
   base::TaskGroup group(state_->home);
   for (std::size_t i = 0; i < kParallel; ++i) group.spawn("storage recovery", recover_some(run));
@@ -66,6 +70,13 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
     if (!written && written.error() != make_error_code(StorageErrc::storage_full))
       co_return written.error();
   }
+  if (run.found.replay->lost)
+    identity_.journal = base::Uuid::from_random(state_->home.random(), state_->home.random());
+  Result<void> journal;
+  JournalStart start = journal_start(run.found);
+  const auto begin_it = [&] { journal = begin_journal(std::move(start), run.found.replay->lost); };
+  co_await state_->executor.run(begin_it);
+  MQ_CO_TRY_VOID(journal);
   co_await check_space();
   co_return run.summary;
 }
@@ -108,6 +119,81 @@ Result<LocalDisk::Found> LocalDisk::look() {
   return found;
 }
 
+std::string LocalDisk::journal_directory() const {
+  const auto& elsewhere = state_->config.journal_path;
+  if (elsewhere.empty()) return path_of(kJournalDirectory);
+  return elsewhere + "/" + identity_.disk.hex();
+}
+
+/// Reads the journal. A lost one is said and gone without, by the checkpoint.
+Result<void> LocalDisk::replay(Found& found) {
+  MQ_TRY_VOID(flusher_->hold(path_of(kIdentityFile)));
+  const JournalOwner owner{identity_.cluster, identity_.broker, identity_.disk, identity_.journal};
+  MQ_TRY(found.replay, replay_journal(state_->files, journal_directory(), owner));
+  if (identity_.journal.is_zero()) {
+    found.replay->lost = true;  // of an earlier version, or a start that a crash broke off
+    found.journal_is_new = true;
+    return {};
+  }
+  if (found.replay->lost) {
+    base::log_error("storage",
+                    "disk {}: the journal is lost ({}): records that were confirmed may be missing",
+                    state_->path, found.replay->problem);
+  } else if (found.replay->damaged) {
+    base::log_error("storage",
+                    "disk {}: the journal is damaged ({}): records that were confirmed may be "
+                    "missing",
+                    state_->path, found.replay->problem);
+  }
+  return {};
+}
+
+/// What goes to unknown/ is whole.
+void LocalDisk::restore_unknown(const Found& found, const std::set<PartitionId>& known,
+                                const std::set<base::Uuid>& deleting) {
+  if (found.replay->lost) return;
+  for (const auto& id : found.directories) {
+    const auto log = found.replay->logs.find(id);
+    if (known.contains(id) || deleting.contains(id.topic) || log == found.replay->logs.end())
+      continue;
+    std::string problem;
+    const auto restored = restore_from_journal(state_->files, path_of(id.text()), *found.replay,
+                                               log->second, log->second.state.log_start, problem);
+    if (!restored)
+      base::log_warning("storage", "disk {}: {} lacks what the journal holds: {}", state_->path,
+                        id.text(), problem.empty() ? restored.error().message() : problem);
+  }
+}
+
+JournalStart LocalDisk::journal_start(const Found& found) const {
+  JournalStart start;
+  start.directory = journal_directory();
+  start.owner = {identity_.cluster, identity_.broker, identity_.disk, identity_.journal};
+  start.secret = state_->home.random();
+  start.logs = kept_states_;
+  for (const auto& [id, log] : logs_) {
+    if (log->sync_state()) start.logs[id] = log->journal_state();
+  }
+  const JournalReplay& replay = *found.replay;
+  start.disk = replay.disk;
+  start.found = replay.found;
+  // The files of a lost journal stay as they are.
+  for (auto& file : start.found) file.foreign = file.foreign || (replay.lost && file.header);
+  start.first_generation = replay.first_generation;
+  start.newest_generation = replay.newest_generation;
+  start.last_group = replay.last_group;
+  start.last_crc = replay.last_crc;
+  return start;
+}
+
+/// On a disk thread. Everything is synced in the segments and in the checkpoint.
+Result<void> LocalDisk::begin_journal(JournalStart start, bool is_new) {
+  MQ_TRY_VOID(journal_->begin(std::move(start)));
+  if (!is_new) return {};
+  return save_sealed(state_->files, path_of(kIdentityFile), kIdentityMagic,
+                     encode_identity(identity_));
+}
+
 /// REC-4: the clean marker goes, durably, before anything is written; the run marker says who works
 /// here now.
 Result<void> LocalDisk::begin_run() {
@@ -127,6 +213,7 @@ Result<void> LocalDisk::begin_run() {
 /// without a clean stop.
 bool LocalDisk::lossy_suspect(const Found& found) const {
   if (!found_identity_) return false;  // fresh: there was nothing to lose
+  if (!found.journal_is_new && (found.replay->lost || found.replay->damaged)) return true;
   if (found.checkpoint_lost || !found.run || found.run->disk != identity_.disk) return true;
   return !found.has_clean_marker && found.run->boot_id != state_->config.boot_id;
 }
@@ -206,11 +293,21 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
       wanted.checkpoint = known->second;
     }
   }
+  if (found.replay && !found.replay->lost) {
+    wanted.replay = &*found.replay;
+    const auto known = found.replay->logs.find(spec.id);
+    if (known != found.replay->logs.end()) wanted.journal = &known->second;
+    if (wanted.journal && wanted.checkpoint)
+      wanted.checkpoint = merge_checkpoint(*std::move(wanted.checkpoint), *wanted.journal);
+  }
   if (const auto clean = found.clean.find(spec.id); clean != found.clean.end())
     wanted.clean = clean->second;
   auto recovered = [&]() -> Result<RecoveredLog> {
     if (found.directories.contains(spec.id)) return recover_log(*state_, wanted);
-    if (wanted.checkpoint && wanted.checkpoint->recovery_point.offset > Offset(0)) {
+    const bool synced =
+        (wanted.checkpoint && wanted.checkpoint->recovery_point.offset > Offset(0)) ||
+        (wanted.journal && wanted.journal->state.recovery_point.offset > Offset(0));
+    if (synced) {
       RecoveredLog lost;
       lost.failure = StorageErrc::partition_corrupt;
       lost.problem = "its directory is missing";
@@ -219,6 +316,8 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
       return lost;
     }
     MQ_TRY(auto made, create_log_files(*state_, std::span(&wanted, 1)));
+    // All of it may be in the journal.
+    if (wanted.journal && !wanted.journal->writes.empty()) return recover_log(*state_, wanted);
     return std::move(made.front());
   }();
   if (!recovered && recovered.error() != make_error_code(StorageErrc::storage_full))
@@ -242,6 +341,20 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
       keep.recovery_point_lost = true;
     }
     keep.id = spec.id;
+    const auto& replay = run.found.replay;
+    const auto in_journal = replay ? replay->logs.find(spec.id) : decltype(replay->logs.end())();
+    JournalLogState state = created_log(spec.settings.durability);
+    if (replay && !replay->lost && in_journal != replay->logs.end()) {
+      // What it held is in the segments now, as far as it could be read.
+      state = in_journal->second.state;
+      state.durable = in_journal->second.bound();
+      state.end = state.recovery_point.offset;
+      kept_states_[spec.id] = state;
+    } else if (!keep.recovery_point_lost) {
+      state.recovery_point = keep.recovery_point;
+      state.end = state.durable = keep.recovery_point.offset;
+      kept_states_[spec.id] = state;
+    }
     kept_[spec.id] = std::move(keep);
   }
   MQ_TRY(auto log, open_log(spec, std::move(recovered)));

@@ -37,6 +37,7 @@ Result<std::shared_ptr<LocalLog>> LocalLog::open(const LogSpec& spec, std::strin
                                                  RecoveredLog recovered,
                                                  std::shared_ptr<DiskState> disk,
                                                  std::shared_ptr<Flusher> flusher,
+                                                 std::shared_ptr<Journal> journal,
                                                  TailBudget& tail_budget, PersistLogStart persist) {
   std::shared_ptr<base::File> active;
   if (!recovered.failure) {
@@ -45,19 +46,20 @@ Result<std::shared_ptr<LocalLog>> LocalLog::open(const LogSpec& spec, std::strin
   }
   std::shared_ptr<LocalLog> log(new LocalLog(spec, std::move(directory), std::move(recovered),
                                              std::move(active), std::move(disk), std::move(flusher),
-                                             tail_budget, std::move(persist)));
+                                             std::move(journal), tail_budget, std::move(persist)));
   if (!log->failure_) log->attach();
   return log;
 }
 
 LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog recovered,
                    std::shared_ptr<base::File> active, std::shared_ptr<DiskState> disk,
-                   std::shared_ptr<Flusher> flusher, TailBudget& tail_budget,
-                   PersistLogStart persist)
+                   std::shared_ptr<Flusher> flusher, std::shared_ptr<Journal> journal,
+                   TailBudget& tail_budget, PersistLogStart persist)
     : spec_(spec),
       directory_(std::move(directory)),
       disk_(std::move(disk)),
       flusher_(std::move(flusher)),
+      journal_(std::move(journal)),
       persist_(std::move(persist)),
       failure_(recovered.failure),
       wake_(*spec.worker),
@@ -87,6 +89,9 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
   }
   allocated_ = written_behind_ = end_.position;
   recent_bytes_ = bytes_on_disk();
+  // An epoch may have begun in which nothing was appended.
+  if (!epoch_starts_.empty())
+    leader_epoch_ = std::max(leader_epoch_, epoch_starts_.back().leader_epoch);
 }
 
 void LocalLog::attach() {
@@ -96,16 +101,29 @@ void LocalLog::attach() {
   reached.recovery_point = end_;
   reached.epoch_starts = epoch_starts_;
   for (const auto& segment : sealed_) reached.sealed.push_back({segment.base, segment.bytes});
-  // The result of a sync may come when the log has gone.
-  auto ended = [self = weak_from_this()](const std::optional<SyncPoint>& point) {
-    if (const auto log = self.lock()) log->on_sync_ended(point);
+  // Results may come when the log has gone.
+  auto ended = [self = weak_from_this()](const std::optional<SyncPoint>&) {
+    if (const auto log = self.lock()) log->wake();
+  };
+  auto joined = std::make_shared<std::weak_ptr<JournalLog>>();
+  auto moved = [journal = journal_, joined](const SyncPoint& point, std::uint64_t cuts) {
+    if (const auto log = joined->lock()) journal->synced(log, point, cuts);
+  };
+  auto advanced = [self = weak_from_this()](const SyncPoint& point, std::uint64_t cuts) {
+    const auto log = self.lock();
+    if (log && cuts == log->cuts_) log->on_durable(point);
   };
   sync_ = std::make_shared<LogSync>(*spec_.worker, directory_, std::move(reached), active_,
-                                    std::move(ended), nullptr);
+                                    std::move(ended), std::move(moved));
+  journal_log_ =
+      std::make_shared<JournalLog>(spec_.id, *spec_.worker, sync_, end_, std::move(advanced));
+  *joined = journal_log_;
+  journal_->attach(journal_log_);
 }
 
 LocalLog::~LocalLog() {
   if (sync_) flusher_->close(*sync_);
+  if (journal_log_) journal_->close(*journal_log_);
 }
 
 Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch) {
@@ -191,6 +209,7 @@ Result<void> LocalLog::write(base::Bytes batch) {
 void LocalLog::written(const AppendInfo& info, base::Buffer owner,
                        const model::RecordBatchView& batch) {
   const std::uint64_t position = end_.position;
+  const base::SharedBytes shared{owner, batch.bytes()};
   active_index_.note(info.base_offset, end_.position);
   active_times_.note(info.append_time_ms, info.base_offset, end_.position);
   tail_.add(std::move(owner), batch.bytes(), info.base_offset, info.end_offset);
@@ -201,8 +220,9 @@ void LocalLog::written(const AppendInfo& info, base::Buffer owner,
   end_.leader_epoch = info.leader_epoch;
   end_.append_time_ms = info.append_time_ms;
   note_producer(batch, position);
+  journal_image(position);
   if (spec_.settings.durability == model::Durability::disk) {
-    flusher_->request(sync_, end_);
+    journal_append(shared, info.base_offset, position);
   } else {
     confirmed_ = end_.offset;
   }
@@ -210,6 +230,42 @@ void LocalLog::written(const AppendInfo& info, base::Buffer owner,
     allocate_ahead();
   if (end_.position - written_behind_ >= disk_->config.write_behind_bytes) write_behind();
   if (disk_->note_appended(batch.batch_bytes())) disk_->ask_for_space_check();
+}
+
+void LocalLog::journal_append(base::SharedBytes batch, Offset base, std::uint64_t position) {
+  if (!batch.owner) {
+    // Nobody keeps these bytes for us.
+    batch.owner = base::BufferPool::shared().take(batch.bytes.size());
+    std::ranges::copy(batch.bytes, batch.owner.data());
+    batch.bytes = base::Bytes(batch.owner.bytes()).first(batch.bytes.size());
+  }
+  Journal::Batch entry;
+  entry.bytes = std::move(batch);
+  entry.base = base;
+  entry.segment_base = end_.segment_base;
+  entry.position = position;
+  entry.end = end_;
+  journal_->append(journal_log_, std::move(entry));
+}
+
+/// The append at `position` writes a block again whose first bytes may be synced and nowhere else:
+/// a power cut in the middle of that takes the whole block. So they go into the journal, unless no
+/// sync began since the append before, which has done so.
+void LocalLog::journal_image(std::uint64_t position) {
+  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t begun = flusher_->syncs_begun(*sync_);
+  const bool same = imaged_block_ == block && imaged_at_sync_ == begun;
+  imaged_block_ = end_.position / kJournalBlockBytes * kJournalBlockBytes;
+  imaged_at_sync_ = begun;
+  if (same || position == block) return;
+  std::vector<std::byte> bytes(position - block);
+  const auto got = active_->read_at(bytes, block);
+  if (!got || *got != bytes.size()) {
+    disk_->fail("read", path_of(segment_file_name(end_.segment_base)),
+                got ? make_error_code(base::BaseErrc::io_failed) : got.error());
+    return disk_changed();
+  }
+  journal_->image(journal_log_, block, std::move(bytes), end_);
 }
 
 /// Takes disk blocks before they are needed, so that a full disk is noticed before an append is.
@@ -244,12 +300,17 @@ void LocalLog::allocated(std::uint64_t end, Error error) {
 }
 
 /// Keeps the kernel from collecting so many dirty pages that it stops us to write them.
+/// Nothing of `disk` topics goes before the journal has it, and the block that it begins in.
 void LocalLog::write_behind() {
-  disk_->executor.submit(
-      [file = active_, from = written_behind_, bytes = end_.position - written_behind_] {
-        file->start_write_back(from, bytes);
-      });
-  written_behind_ = end_.position;
+  std::uint64_t upto = end_.position;
+  if (spec_.settings.durability == model::Durability::disk)
+    upto = synced_.segment_base == end_.segment_base ? synced_.position : 0;
+  if (upto < written_behind_ + disk_->config.write_behind_bytes || flusher_->awaits_image(*sync_))
+    return;
+  disk_->executor.submit([file = active_, from = written_behind_, bytes = upto - written_behind_] {
+    file->start_write_back(from, bytes);
+  });
+  written_behind_ = upto;
 }
 
 Result<void> LocalLog::roll() {
@@ -284,6 +345,7 @@ Result<void> LocalLog::roll() {
   end_.position = 0;
   end_.segment_first_append_time_ms = -1;
   allocated_ = written_behind_ = 0;
+  imaged_block_ = ~std::uint64_t{0};
   allocate_step_ = kAllocateStepMin;
   allocating_ = false;
   sealed_bytes_ += sealed.bytes;
@@ -330,6 +392,7 @@ Result<void> LocalLog::start_epoch(LeaderEpoch epoch) {
     epoch_starts_.pop_back();  // nothing was appended in it
   epoch_starts_.push_back({epoch, end_.offset});
   flusher_->set_epoch_starts(*sync_, epoch_starts_);
+  journal_->note(journal_log_, JournalEpochStart{{epoch, end_.offset}});
   return {};
 }
 
@@ -339,27 +402,30 @@ Error LocalLog::failure() const {
 }
 
 void LocalLog::set_settings(const model::TopicSettings& settings) {
+  const bool changed = settings.durability != spec_.settings.durability;
   spec_.settings = settings;
+  if (!failure_ && changed) {
+    const bool to_disk = settings.durability == model::Durability::disk;
+    journal_->note(journal_log_,
+                   JournalDurability{settings.durability, to_disk ? end_.offset : Offset(-1)});
+  }
   if (!failure_) request_sync();
   confirm();
 }
 
-void LocalLog::on_sync_ended(const std::optional<SyncPoint>& point) {
-  if (point && !failure_) on_synced(*point);
-  wake_.notify_all();
-}
-
-void LocalLog::on_synced(const SyncPoint& point) {
-  if (disk_->failed() || point.offset < synced_.offset) return;
-  if (point.offset > end_.offset) {
-    // REC-2: more durable than written cannot be; nothing may be built on it.
-    disk_->counters.invariant(false, "REC-2", directory_);
-    failure_ = StorageErrc::partition_corrupt;
-    changed();
-    return;
+/// A group of the journal is durable that covers the log up to `point`.
+void LocalLog::on_durable(const SyncPoint& point) {
+  if (!failure_ && !disk_->failed() && point.offset >= synced_.offset) {
+    if (disk_->counters.invariant(point.offset <= end_.offset, "REC-2", directory_)) {
+      synced_ = point;
+      confirm();
+    } else {
+      // More durable than written cannot be; nothing may be built on it.
+      failure_ = StorageErrc::partition_corrupt;
+      changed();
+    }
   }
-  synced_ = point;
-  confirm();
+  wake_.notify_all();
 }
 
 void LocalLog::confirm() {
@@ -375,7 +441,24 @@ void LocalLog::changed() const {
 }
 
 void LocalLog::request_sync() {
-  if (!failure_ && synced_ != end_) flusher_->request(sync_, end_);
+  if (!failure_ && flusher_->recovery_point(*sync_) != end_) flusher_->request(sync_, end_);
+}
+
+asio::awaitable<Result<void>> LocalLog::journaled(JournalContent content) {
+  const Visit visit(*this);
+  auto wait = std::make_shared<JournalWait>(*spec_.worker);
+  journal_->note(journal_log_, std::move(content), JournalWait::done(wait));
+  co_return co_await JournalWait::until_durable(wait);
+}
+
+JournalLogState LocalLog::journal_state() const {
+  JournalLogState state;
+  state.durability = spec_.settings.durability;
+  state.log_start = log_start_;
+  state.recovery_point = end_;
+  state.end = state.durable = end_.offset;
+  if (!epoch_starts_.empty()) state.epoch_start = epoch_starts_.back();
+  return state;
 }
 
 void LocalLog::begin_stop() {
@@ -385,7 +468,8 @@ void LocalLog::begin_stop() {
 
 asio::awaitable<bool> LocalLog::finish_stop() {
   const Visit visit(*this);
-  while (synced_ != end_) {
+  // The journal knows of it too, so that the next start finds nothing to put back.
+  while (synced_ != end_ || flusher_->recovery_point(*sync_) != end_) {
     if (failure()) co_return false;
     co_await wake_.wait();
   }
@@ -409,6 +493,7 @@ asio::awaitable<void> LocalLog::close() {
   if (failure_ != make_error_code(StorageErrc::closed)) {
     failure_ = StorageErrc::closed;
     if (sync_) flusher_->close(*sync_);
+    if (journal_log_) journal_->close(*journal_log_);
     tail_.clear();
     changed();
     changed_ = nullptr;

@@ -11,6 +11,7 @@
 #include "model/record_batch.h"
 #include "storage/disk.h"
 #include "storage/flusher.h"
+#include "storage/journal.h"
 #include "storage/log_recovery.h"
 #include "storage/segment_reader.h"
 #include "storage/tail_cache.h"
@@ -30,6 +31,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
                                                 RecoveredLog recovered,
                                                 std::shared_ptr<DiskState> disk,
                                                 std::shared_ptr<Flusher> flusher,
+                                                std::shared_ptr<Journal> journal,
                                                 TailBudget& tail_budget, PersistLogStart persist);
   ~LocalLog() override;
 
@@ -62,6 +64,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   }
   std::uint32_t segments() const override { return static_cast<std::uint32_t>(sealed_.size() + 1); }
 
+  /// What a snapshot of the journal says of the log when nothing is under way.
+  [[nodiscard]] JournalLogState journal_state() const;
+
   // For the Disk.
   [[nodiscard]] base::Runtime& worker() const noexcept { return *spec_.worker; }
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
@@ -71,6 +76,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void request_sync();
   /// No more appends; begins to sync.
   void begin_stop();
+  /// Records it in the journal and waits until that is durable.
+  asio::awaitable<Result<void>> journaled(JournalContent content);
   /// After begin_stop(): true once all is synced, the index of the active segment is written and
   /// what was allocated ahead is given back; false when the disk failed first.
   asio::awaitable<bool> finish_stop();
@@ -126,7 +133,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   LocalLog(const LogSpec& spec, std::string directory, RecoveredLog recovered,
            std::shared_ptr<base::File> active, std::shared_ptr<DiskState> disk,
-           std::shared_ptr<Flusher> flusher, TailBudget& tail_budget, PersistLogStart persist);
+           std::shared_ptr<Flusher> flusher, std::shared_ptr<Journal> journal,
+           TailBudget& tail_budget, PersistLogStart persist);
   void attach();
 
   // Appending (local_log.cc).
@@ -153,8 +161,10 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void forget_producers_below(model::Offset log_start);
 
   // State (local_log.cc).
-  void on_synced(const SyncPoint& point);
-  void on_sync_ended(const std::optional<SyncPoint>& point);
+  void on_durable(const SyncPoint& point);
+  void wake() { wake_.notify_all(); }
+  void journal_append(base::SharedBytes batch, model::Offset base, std::uint64_t position);
+  void journal_image(std::uint64_t position);
   void confirm();
   void changed() const;
 
@@ -205,8 +215,14 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   const std::string directory_;
   const std::shared_ptr<DiskState> disk_;
   const std::shared_ptr<Flusher> flusher_;
+  const std::shared_ptr<Journal> journal_;
   const PersistLogStart persist_;
   std::shared_ptr<LogSync> sync_;
+  std::shared_ptr<JournalLog> journal_log_;
+  std::uint64_t cuts_ = 0;  // results of the journal from before the last one are dropped
+  // The last append's block needs no image as long as no sync began since.
+  std::uint64_t imaged_at_sync_ = ~std::uint64_t{0};
+  std::uint64_t imaged_block_ = ~std::uint64_t{0};
 
   Error failure_;
   std::function<void()> changed_;
@@ -215,7 +231,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   model::Offset log_start_;
   SyncPoint end_;     // the log end, in the active segment
-  SyncPoint synced_;  // below it every byte is durable
+  SyncPoint synced_;  // below it every byte is durable, in segment or journal
   model::Offset confirmed_;
   model::LeaderEpoch leader_epoch_;
   bool may_append_ = false;  // start_epoch() came

@@ -73,7 +73,7 @@ asio::awaitable<void> LocalLog::remove_trimmed(std::shared_ptr<LocalLog> self) {
 asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
   const Offset kept = segment_of(to);
   while (true) {
-    const SyncPoint reached = flusher_->reached(*sync_).recovery_point;
+    const SyncPoint reached = flusher_->recovery_point(*sync_);
     if (reached.offset >= to && reached.segment_base >= kept) break;
     if (stopping_) co_return make_error_code(StorageErrc::closed);
     flusher_->request(sync_, end_);
@@ -81,7 +81,11 @@ asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
     if (failure()) co_return failure();
   }
   flusher_->set_log_start(*sync_, to);
+  // The checkpoint first, which names the recovery point: it lies above all that may go.
   MQ_CO_TRY_VOID(co_await persist_());
+  JournalContent start = JournalLogStart{to};
+  const auto noted = co_await journaled(std::move(start));
+  MQ_CO_TRY_VOID(noted);
   if (failure()) co_return failure();
   raise_log_start(to);
   co_return Result<void>();
@@ -125,7 +129,8 @@ bool LocalLog::is_expired(const Sealed& sealed, std::uint64_t bytes_behind,
                           std::int64_t now_ms) const {
   // Only what is durable and confirmed goes, so that the recovery point and the high watermark stay
   // inside the log.
-  if (synced_.segment_base < sealed.end || sealed.end > confirmed_) return false;
+  if (flusher_->recovery_point(*sync_).segment_base < sealed.end || sealed.end > confirmed_)
+    return false;
   const auto& settings = spec_.settings;
   if (settings.retention_age.count() > 0 &&
       now_ms - sealed.last_append_time_ms >= settings.retention_age.count())

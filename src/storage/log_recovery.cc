@@ -97,8 +97,8 @@ Result<void> LogRecovery::restore() {
   const Offset log_start =
       spec_.checkpoint ? spec_.checkpoint->log_start_offset : journal.state.log_start;
   std::string problem;
-  auto restored = restore_from_journal(files_, spec_.directory, *spec_.replay, journal, log_start,
-                                       problem);
+  auto restored =
+      restore_from_journal(files_, spec_.directory, *spec_.replay, journal, log_start, problem);
   if (restored) {
     restored_ = *std::move(restored);
   } else if (problem.empty()) {
@@ -190,8 +190,7 @@ Result<void> LogRecovery::find_segments() {
       log_.segments.push_back({*base, bytes});
     } else if (parse_cache_file_name(entry.name) && !entry.is_directory) {
       cache_files_.push_back(entry.name);
-    } else if (const auto end = parse_producers_file_name(entry.name);
-               end && !entry.is_directory) {
+    } else if (const auto end = parse_producers_file_name(entry.name); end && !entry.is_directory) {
       producer_snapshots_.push_back(*end);
     } else if (entry.name == topic_temporary) {
       MQ_TRY_VOID(files_.remove_file(path(entry.name)));  // half of a replacement of ours
@@ -387,8 +386,7 @@ void LogRecovery::note(const RestoredBatch& batch) {
   last_epoch_ = end.leader_epoch = batch.leader_epoch;
   last_bytes_ = end.position = batch.position + batch.bytes;
   end.append_time_ms = std::max(end.append_time_ms, batch.append_time_ms);
-  if (end.segment_first_append_time_ms < 0)
-    end.segment_first_append_time_ms = batch.append_time_ms;
+  if (end.segment_first_append_time_ms < 0) end.segment_first_append_time_ms = batch.append_time_ms;
 }
 
 void LogRecovery::accept(const BatchScanner& scanner) {

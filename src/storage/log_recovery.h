@@ -47,7 +47,7 @@ struct RecoveredLog {
   ProducerTable producers;
   BatchPlace last_batch;
   std::vector<model::Offset> producer_snapshots;  ///< whose files are there, ascending
-  std::uint64_t producer_bytes_scanned = 0;  ///< read once more, for `producers`
+  std::uint64_t producer_bytes_scanned = 0;       ///< read once more, for `producers`
   std::uint64_t bytes_scanned = 0;
   std::uint64_t bytes_cut = 0;
 };

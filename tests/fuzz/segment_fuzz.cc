@@ -85,8 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::uint64_t near : {std::uint64_t{0}, std::uint64_t{data[0]}}) {
     // Wherever an index points to, the answer is that of a walk from the start.
     const storage::TimeIndex::Place place{model::Offset(data[0] % 4), near};
-    const auto found = storage::find_batch_by_time(file, model::Offset(0), bytes.size(), place,
-                                                   data[0], damage);
+    const auto found =
+        storage::find_batch_by_time(file, model::Offset(0), bytes.size(), place, data[0], damage);
     if (found && *found) {
       MQ_CHECK((*found)->append_time_ms >= data[0]);
     }

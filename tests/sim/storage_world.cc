@@ -181,6 +181,10 @@ storage::DiskConfig Life::config() {
   config.retention_interval = 1s;
   config.space_interval = 200ms;
   config.low_mark_bytes = 1 << 20;
+  // Many whole cycles of the journal in a life, and much that goes past it.
+  config.journal_file_bytes_min = config.journal_file_bytes_max = random_.between(4, 32) << 14;
+  config.journal_files_max = static_cast<std::uint32_t>(random_.between(2, 4));
+  config.journal_bypass_bytes = random_.between(1, 8) << 12;
   return config;
 }
 
@@ -203,6 +207,8 @@ asio::awaitable<bool> Life::open_and_recover() {
   auto summary = co_await disk_->recover(std::move(known), std::move(deleting), progress);
   if (files_.dead()) co_return false;
   require(summary.has_value(), "recovery failed: {}", summary ? "" : summary.error().message());
+  require(summary->journal_problem.empty(), "REC-1: the journal is said to be damaged: {}",
+          summary->journal_problem);
   require(summary->moved_to_unknown.empty(), "REC-9: a known partition went to unknown/");
   require(summary->offline.empty(), "REC-1: {} is offline though nothing was damaged",
           summary->offline.empty() ? "" : summary->offline.front().text());

@@ -15,6 +15,11 @@ RandomHistory::RandomHistory(std::uint64_t seed) : random_(seed * 7919 + 1), wor
   world_.settings_of[2] = world_.settings;
   world_.settings_of[2].retention_bytes = 1u << 20;
   if (random_.chance(0.5)) world_.settings_of[2].retention_age = std::chrono::seconds(40);
+  auto& config = world_.config;
+  config.write_behind_bytes = random_.between(1, 16) << 12;
+  config.journal_file_bytes_min = config.journal_file_bytes_max = random_.between(4, 16) << 14;
+  config.journal_files_max = static_cast<std::uint32_t>(random_.between(2, 4));
+  config.journal_bypass_bytes = random_.between(1, 8) << 12;
   world_.start(kPartitions);
 }
 
@@ -33,12 +38,16 @@ void RandomHistory::broken(std::string what) {
 }
 
 void RandomHistory::step() {
-  const int partition = static_cast<int>(random_.below(kPartitions));
+  const int partition = static_cast<int>(random_.below(kPartitions - 1));
   const auto dice = random_.below(1000);
   if (dice < 600) {
     append(partition);
-  } else if (dice < 800) {
+  } else if (dice < 770) {
     read(partition);
+  } else if (dice < 795) {
+    find_time(partition);
+  } else if (dice < 800) {
+    trim(partition);
   } else if (dice < 970) {
     pass_time();
   } else if (dice < 982) {
@@ -81,6 +90,58 @@ void RandomHistory::read(int partition) {
     broken(fmt::format("read at {} failed: {}", from, result.error().message()));
 }
 
+/// The first batch that is young enough, whatever became of the indexes (LOG-5).
+void RandomHistory::find_time(int partition) {
+  auto& log = world_.log(partition);
+  const auto& batches = expected_[partition].batches;
+  if (log.failure() || batches.empty()) return;
+  const auto time_of = [](const Batch& batch) {
+    return model::RecordBatchView::parse_first(batch.bytes)->append_time_ms();
+  };
+  const auto& some = batches[random_.below(batches.size())];
+  const std::int64_t time_ms = time_of(some) + static_cast<std::int64_t>(random_.below(3)) - 1;
+  const auto found = world_.find_time(time_ms, partition);
+  const auto start = log.log_start_offset();
+  if (world_.disk->failed() || log.failure()) return;
+  if (!found) return broken(fmt::format("time {} not found: {}", time_ms, found.error().message()));
+  const auto first = std::ranges::find_if(
+      batches, [&](const Batch& batch) { return batch.end > start && time_of(batch) >= time_ms; });
+  const auto want = first == batches.end() ? log.log_end_offset() : std::max(first->base, start);
+  // Retention may have moved the start while the time was looked for.
+  if (found->offset != want && found->offset >= start)
+    broken(fmt::format("partition {}: time {} is found at {}, not at {}", partition, time_ms,
+                       found->offset, want));
+}
+
+void RandomHistory::trim(int partition) {
+  auto& log = world_.log(partition);
+  if (log.failure()) return;
+  const auto before = log.log_start_offset();
+  const auto span = static_cast<std::uint64_t>(log.log_end_offset().value() - before.value());
+  const auto to =
+      random_.chance(0.2)
+          ? log.confirmed_end()
+          : model::advance(before, static_cast<std::int64_t>(random_.below(span / 2 + 1)));
+  const bool allowed = to <= log.confirmed_end();
+  auto trimming = log.trim(to);
+  if (random_.chance(0.3)) {
+    // A crash in the middle of it: nobody waits for the outcome.
+    world_.runtime.spawn("trim", forget(std::move(trimming)));
+    world_.pass(std::chrono::microseconds(random_.below(30'000)));
+    return restart(random_.chance(0.5) ? Death::kill : Death::power);
+  }
+  const auto trimmed = testing::run(world_.simulator, std::move(trimming));
+  if (world_.disk->failed() || log.failure()) return;
+  if (trimmed && !allowed) broken("trimmed above the confirmed end");
+  if (trimmed && log.log_start_offset() < to) broken("a trim left the log start where it was");
+  if (!trimmed && allowed && !faulty_)
+    broken(fmt::format("trim to {} failed: {}", to, trimmed.error().message()));
+}
+
+asio::awaitable<void> RandomHistory::forget(asio::awaitable<base::Result<void>> task) {
+  static_cast<void>(co_await std::move(task));
+}
+
 /// LOG-2, LOG-7: bytes come out as they went in, one batch behind the other.
 void RandomHistory::check_piece(int partition, const storage::ReadResult& result, Offset from) {
   const auto& batches = expected_[partition].batches;
@@ -110,7 +171,7 @@ void RandomHistory::inject() {
   switch (random_.below(6)) {
     case 0:
       world_.files->inject({.operation = FileOperation::sync,
-                            .path_part = ".log",
+                            .path_part = random_.chance(0.5) ? ".log" : ".journal",
                             .skip = static_cast<int>(random_.below(3))});
       break;
     case 1:
@@ -142,8 +203,16 @@ void RandomHistory::pass_time() {
     world_.pass(std::chrono::milliseconds(random_.below(3'000)));
   } else {
     world_.pass(std::chrono::seconds(random_.below(70)));
+    world_.pass(std::chrono::seconds(3));
+    note_epochs();
   }
   if (random_.chance(0.05)) world_.runtime.jump_wall_clock(random_.chance(0.5) ? 1'000 : -1'000);
+}
+
+/// PAR-4: by now the journal has them, though nothing may have been appended.
+void RandomHistory::note_epochs() {
+  if (world_.disk->failed()) return;
+  for (int i = 0; i < kPartitions; ++i) expected_[i].epoch = world_.log(i).leader_epoch();
 }
 
 void RandomHistory::note_progress() {
@@ -176,6 +245,8 @@ void RandomHistory::restart(Death death) {
   faulty_ = false;
   const auto started = world_.try_start(kPartitions);
   if (!started) return broken("start failed: " + started.error().message());
+  if (!started->journal_problem.empty())
+    return broken("the journal is said to be damaged: " + started->journal_problem);
   for (int i = 0; i < kPartitions; ++i) check_after_start(i, death, faulty);
 }
 
@@ -184,6 +255,11 @@ void RandomHistory::check_after_start(int partition, Death death, bool faulty) {
   auto& log = world_.log(partition);
   if (log.failure())
     return broken(fmt::format("partition {} offline: {}", partition, log.failure().message()));
+  const auto epoch = world_.found_epochs[partition];
+  if (epoch < expected.epoch)
+    return broken(
+        fmt::format("partition {}: epoch {} came back after {}", partition, epoch, expected.epoch));
+  expected.epoch = epoch;
   const auto end = log.log_end_offset();
   if (end < expected.durable)
     return broken(

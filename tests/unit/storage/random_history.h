@@ -9,7 +9,7 @@
 namespace mq::testing {
 
 /// One seeded history of appends, reads, retention, faults, stops, kills and power cuts on a disk
-/// of three partitions, compared with what a log must be.
+/// of four partitions, compared with what a log must be.
 class RandomHistory {
  public:
   explicit RandomHistory(std::uint64_t seed);
@@ -31,21 +31,26 @@ class RandomHistory {
     model::Offset start{0};
     model::Offset end{0};
     model::Offset durable{0};  // what no crash may take
+    model::LeaderEpoch epoch;  // that no crash may take
   };
   enum class Death { clean, kill, power };
 
   void step();
   void append(int partition);
   void read(int partition);
+  void find_time(int partition);
+  void trim(int partition);
+  static asio::awaitable<void> forget(asio::awaitable<base::Result<void>> task);
   void inject();
   void pass_time();
   void restart(Death death);
   void check_after_start(int partition, Death death, bool faulty);
   void check_piece(int partition, const storage::ReadResult& result, model::Offset from);
   void note_progress();
+  void note_epochs();
   void broken(std::string what);
 
-  static constexpr int kPartitions = 3;
+  static constexpr int kPartitions = 4;  // nothing is ever appended to the last one
   SimRandom random_;
   StorageWorld world_;
   std::array<Expected, kPartitions> expected_;

@@ -84,8 +84,7 @@ TEST(Recovery, TornTailIsCutAtLastWholeBatch) {
   world.settings.segment_bytes = 1u << 20;
   world.start();
   const auto sent = fill(world, 200, 1, 1'900);
-  ASSERT_TRUE(world.settle());
-  world.kill();
+  world.kill();  // before any of it was durable: what is lacks nothing
   const auto golden = world.files->clone();
   const std::string file = world.segment(0);
   const std::uint64_t whole = golden->content(file).size();
@@ -220,11 +219,11 @@ TEST(Recovery, ActiveSegmentShorterThanItsRecoveryPointIsCorrupt) {
   world.start();
   fill(world, 20, 1);
   ASSERT_TRUE(world.stop());
-  const auto size = world.files->content(world.segment(0)).size();
-  world.files->truncate_file(world.segment(0), size - 1);
+  // The journal still has what lies in the block of the recovery point, not what lies before.
+  world.files->truncate_file(world.segment(0), 1'000);
   const auto summary = world.start();
   EXPECT_EQ(summary.offline.size(), 1u);
-  EXPECT_EQ(world.files->content(world.segment(0)).size(), size - 1);
+  EXPECT_EQ(world.files->content(world.segment(0)).size(), 1'000u);
 }
 
 TEST(Recovery, IndexesAreCaches) {  // LOG-5

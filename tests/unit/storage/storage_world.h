@@ -49,6 +49,7 @@ class StorageWorld {
     config.cluster = base::Uuid::from_random(1, 2);
     config.broker = model::BrokerId(1);
     config.boot_id = "boot-1";
+    config.journal_file_bytes_min = config.journal_file_bytes_max = 256u << 10;
     settings.durability = model::Durability::disk;
     settings.segment_bytes = 64u << 10;
     base::set_log_sink([this](base::LogLevel level, std::string_view, std::string_view text) {
@@ -94,6 +95,7 @@ class StorageWorld {
     disk->start();
     for (int i = 0; i < partitions; ++i) {
       if (log(i).failure()) continue;
+      found_epochs[i] = log(i).leader_epoch();
       EXPECT_TRUE(log(i).start_epoch(model::LeaderEpoch(static_cast<int>(++epoch))));
     }
     return summary;
@@ -184,6 +186,14 @@ class StorageWorld {
     }
     return all;
   }
+  base::Result<storage::TimeLookup> find_time(std::int64_t time_ms, int partition = 0) {
+    auto finding = log(partition).find_time(time_ms);
+    return run(simulator, std::move(finding));
+  }
+  base::Result<void> trim(model::Offset to, int partition = 0) {
+    auto trimming = log(partition).trim(to);
+    return run(simulator, std::move(trimming));
+  }
   /// Log lines that contain `text`, of warnings and errors.
   [[nodiscard]] int complaints(const std::string& text) const {
     int n = 0;
@@ -206,6 +216,7 @@ class StorageWorld {
   storage::Refusal refusal;
   std::unique_ptr<storage::Disk> disk;
   std::vector<std::string> lines;
+  std::map<int, model::LeaderEpoch> found_epochs;  // of the logs at the last start
   std::uint64_t incarnations = 0;
   std::uint64_t epoch = 0;
   std::uint64_t batches = 0;
