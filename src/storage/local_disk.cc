@@ -170,15 +170,16 @@ asio::awaitable<Result<void>> LocalDisk::create_logs(std::vector<LogSpec> specs)
     logs_[specs[i].id] = *log;
     journal_->note(specs[i].id, JournalCreate{specs[i].settings.durability});
   }
-  std::vector<PartitionId> none;
-  JournalContent nothing = JournalDelete{};
-  co_return co_await journaled(std::move(none), std::move(nothing));
+  co_return co_await journal_settled();
 }
 
-/// The same about each of `ids`; returns when it is durable, with all that was noted before.
-asio::awaitable<Result<void>> LocalDisk::journaled(std::vector<PartitionId> ids,
-                                                   JournalContent content) {
-  for (const auto& id : ids) journal_->note(id, content);
+asio::awaitable<Result<void>> LocalDisk::journal_deletions(std::vector<PartitionId> ids) {
+  for (const auto& id : ids) journal_->note(id, JournalDelete{});
+  co_return co_await journal_settled();
+}
+
+/// Returns when everything that was noted without a log is durable.
+asio::awaitable<Result<void>> LocalDisk::journal_settled() {
   auto wait = std::make_shared<JournalWait>(state_->home);
   journal_->note_disk(JournalWait::done(wait));
   co_return co_await JournalWait::until_durable(wait);
@@ -204,8 +205,7 @@ asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
   co_await close_and_forget(id);
   std::vector<PartitionId> ids(1, id);
   // Else the next start would make its directory again.
-  JournalContent gone = JournalDelete{};
-  const auto noted = co_await journaled(std::move(ids), std::move(gone));
+  const auto noted = co_await journal_deletions(std::move(ids));
   MQ_CO_TRY_VOID(noted);
   MQ_CO_TRY_VOID(co_await remove_directory(id.text()));
   co_return co_await sync_own_directory();
@@ -218,8 +218,7 @@ asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
   }
   for (const auto& id : ids) co_await close_and_forget(id);
   std::vector<PartitionId> gone(ids.begin(), ids.end());
-  JournalContent deleted = JournalDelete{};
-  const auto noted = co_await journaled(std::move(gone), std::move(deleted));
+  const auto noted = co_await journal_deletions(std::move(gone));
   MQ_CO_TRY_VOID(noted);
   Result<std::vector<base::DirectoryEntry>> entries = make_error_code(StorageErrc::closed);
   const auto work = [&] { entries = state_->files.list_directory(state_->path); };
@@ -395,9 +394,7 @@ asio::awaitable<Result<void>> LocalDisk::stop() {
   }
   Result<void> result = make_error_code(StorageErrc::disk_failed);
   if (synced && !state_->failed()) {
-    std::vector<PartitionId> none;
-    JournalContent nothing = JournalDelete{};
-    result = co_await journaled(std::move(none), std::move(nothing));
+    result = co_await journal_settled();
   }
   if (result) result = co_await checkpoint_.write();
   if (result) result = co_await write_clean_marker();

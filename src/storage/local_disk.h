@@ -93,8 +93,8 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> remove_directory(std::string name);
   Result<void> remove_some_files(const std::string& path);
   asio::awaitable<Result<void>> sync_own_directory();
-  asio::awaitable<Result<void>> journaled(std::vector<model::PartitionId> ids,
-                                          JournalContent content);
+  asio::awaitable<Result<void>> journal_deletions(std::vector<model::PartitionId> ids);
+  asio::awaitable<Result<void>> journal_settled();
   asio::awaitable<Result<void>> write_clean_marker();
   asio::awaitable<void> end_all();
 
