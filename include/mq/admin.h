@@ -8,6 +8,7 @@
 
 #include "mq/config.h"
 #include "mq/export.h"
+#include "mq/record.h"
 #include "mq/result.h"
 
 namespace mq {
@@ -81,6 +82,8 @@ struct DiskDescription {
   std::uint64_t bytes_free = 0;
   std::uint64_t bytes_total = 0;
   std::uint32_t partitions = 0;
+  std::string id;      ///< 32 hex digits; empty: it could not be opened
+  std::string reason;  ///< why it failed
 };
 struct BrokerDescription {
   std::int32_t id = -1;
@@ -120,6 +123,12 @@ class MQ_EXPORT Admin {
   PerItem<void> delete_topics(const std::vector<std::string>& names);
   Result<std::vector<TopicSummary>> list_topics();
   PerItem<TopicDescription> describe_topics(const std::vector<std::string>& names);
+
+  /// Removes the records below an offset, which is the first one that stays; at most the
+  /// partition's high watermark. The new log start of each partition; one that was there already or
+  /// above stays.
+  std::map<TopicPartition, Result<std::int64_t>> trim(
+      const std::map<TopicPartition, std::int64_t>& to);
 
   Result<ClusterDescription> describe_cluster();
   /// Every broker of the cluster, each asked itself.

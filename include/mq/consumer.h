@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,11 +23,14 @@ struct Start {
     earliest,   ///< the oldest record there is
     latest,     ///< what comes from now on
     at_offset,  ///< `offset`
+    at_time,  ///< the first record appended at `time` or later, by the broker's clock; else latest
   };
   Kind kind = earliest;
   std::int64_t offset = 0;
+  Timestamp time{};
 
-  static Start at(std::int64_t offset) { return {at_offset, offset}; }
+  static Start at(std::int64_t offset) { return {at_offset, offset, {}}; }
+  static Start at(Timestamp time) { return {at_time, 0, time}; }
 };
 
 /// Records of one poll(), in offset order per partition. Keeps the received bytes alive; copies
@@ -54,6 +58,12 @@ class MQ_EXPORT Batch {
 struct OffsetRange {
   std::int64_t start = 0;
   std::int64_t end = 0;
+};
+
+/// Where a time lies in a partition.
+struct TimedOffset {
+  std::int64_t offset = 0;  ///< of the first record appended then or later, or the partition's end
+  std::optional<Timestamp> append_time;  ///< of that record; none: there is none so young
 };
 
 /// Reads partitions that it is told to read, each in offset order, from wherever it is told to
@@ -95,6 +105,11 @@ class MQ_EXPORT Consumer {
   /// empty.
   Result<std::map<TopicPartition, OffsetRange>> offsets(
       std::span<const TopicPartition> partitions = {});
+
+  /// The first offset of each partition that was appended at its time or later. Times are the
+  /// broker's, which never fall within a partition; the records' own timestamps play no part.
+  Result<std::map<TopicPartition, TimedOffset>> offsets_for_times(
+      const std::map<TopicPartition, Timestamp>& times);
 
   /// Ends the poll() in progress, or the next one, early. From any thread.
   void wakeup() noexcept;

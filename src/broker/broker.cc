@@ -31,7 +31,7 @@ Broker::Broker(BrokerParts parts)
       home_(*parts_.workers.front()),
       partitions_(core_),
       tasks_(home_) {
-  MQ_CHECK(parts_.config.disks.size() == 1, "{} disks", parts_.config.disks.size());
+  MQ_CHECK(!parts_.config.disks.empty(), "no disk");
   core_.limits = parts_.limits;
   core_.id = parts_.config.id;
   core_.metadata_kind = parts_.config.metadata;
@@ -47,24 +47,43 @@ Broker::~Broker() = default;
 asio::awaitable<Result<void>> Broker::start() {
   core_.started_at = home_.now();
   incarnation_ = new_uuid();
-  MQ_CO_TRY_VOID(co_await open_disk());
+  MQ_CO_TRY_VOID(co_await open_disks());
   MQ_CO_TRY_VOID(co_await start_controller());
   MQ_CO_TRY_VOID(co_await recover());
-  disk_->start();
+  disks_->start();
   tasks_.spawn("listener", listener_->run());
   co_return Result<void>{};
 }
 
-asio::awaitable<Result<void>> Broker::open_disk() {
-  status("opening the data directory");
-  const std::string path = parts_.config.disks.front();
-  storage::Refusal refusal;
-  auto directory = storage::open_data_directory(*parts_.files, path, parts_.config.id, refusal);
-  if (!directory)
-    co_return refuse(directory.error(), directory_error(directory.error()), refusal.text);
+/// Locks every data directory, in order. One that the system cannot read is left out, but for the
+/// first; one that is somebody else's ends the start.
+Result<std::vector<storage::DataDirectory>> Broker::lock_directories() {
+  std::vector<storage::DataDirectory> directories;
+  for (const auto& path : parts_.config.disks) {
+    storage::Refusal refusal;
+    auto directory = storage::open_data_directory(*parts_.files, path, parts_.config.id, refusal);
+    if (directory) {
+      directories.push_back(*std::move(directory));
+      unreadable_.emplace_back();
+      continue;
+    }
+    const auto number = directory_error(directory.error());
+    if (directories.empty() || number != WireError::file_unreadable)
+      return refuse(directory.error(), number, refusal.text);
+    base::log_error("broker", "{}; its partitions are offline", refusal.text);
+    directories.emplace_back().path = path;
+    unreadable_.push_back(refusal.text);
+  }
+  return directories;
+}
+
+asio::awaitable<Result<void>> Broker::open_disks() {
+  status("opening the data directories");
+  MQ_CO_TRY(auto directories, lock_directories());
   // The port is tried before anything is written.
   MQ_CO_TRY_VOID(listen());
 
+  const std::string path = directories.front().path;
   auto store = co_await parts_.open_metadata(path);
   if (!store) {
     co_return refuse(store.error(), WireError::metadata_unavailable,
@@ -73,7 +92,7 @@ asio::awaitable<Result<void>> Broker::open_disk() {
   }
   metadata_ = *std::move(store);
   std::optional<base::Uuid> new_cluster;
-  if (!directory->identity) new_cluster = new_uuid();
+  if (!directories.front().identity) new_cluster = new_uuid();
   const auto cluster = co_await metadata::load_cluster_identity(*metadata_, new_cluster);
   if (!cluster) {
     co_return refuse(cluster.error(), WireError::metadata_unavailable,
@@ -82,18 +101,48 @@ asio::awaitable<Result<void>> Broker::open_disk() {
                                  path, cluster.error().message()));
   }
   core_.cluster_id = cluster->id;
+  co_return adopt_directories(std::move(directories));
+}
 
-  storage::DiskConfig config;
-  config.cluster = cluster->id;
-  config.broker = parts_.config.id;
-  config.incarnation = incarnation_;
-  config.boot_id = parts_.boot_id;
-  auto disk = storage::Disk::open(*std::move(directory), std::move(config), *parts_.files,
-                                  *parts_.disk_executor, home_, *parts_.counters, refusal);
-  if (!disk) co_return refuse(disk.error(), directory_error(disk.error()), refusal.text);
-  disk_ = *std::move(disk);
-  core_.disk = disk_.get();
-  co_return Result<void>{};
+Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> directories) {
+  // REC-7: nothing is written into any of them while one is of another cluster.
+  for (const auto& directory : directories) {
+    if (!directory.identity || directory.identity->cluster == core_.cluster_id) continue;
+    return refuse(
+        make_error_code(storage::StorageErrc::wrong_directory), WireError::wrong_directory,
+        fmt::format("data directory {} belongs to cluster {}, this broker is of cluster {}",
+                    directory.path, directory.identity->cluster.hex(), core_.cluster_id.hex()));
+  }
+  std::vector<storage::DiskGroup::Member> members;
+  for (std::size_t i = 0; i < directories.size(); ++i) {
+    auto& member = members.emplace_back();
+    member.path = directories[i].path;
+    member.reason = unreadable_[i];
+    member.executor = i == 0 || i > parts_.more_disk_executors.size()
+                          ? parts_.disk_executor
+                          : parts_.more_disk_executors[i - 1];
+    if (!member.reason.empty()) continue;
+    storage::DiskConfig config;
+    config.cluster = core_.cluster_id;
+    config.broker = parts_.config.id;
+    config.incarnation = incarnation_;
+    config.boot_id = parts_.boot_id;
+    config.tail_cache_bytes /= directories.size();
+    storage::Refusal refusal;
+    auto disk = storage::Disk::open(std::move(directories[i]), std::move(config), *parts_.files,
+                                    *member.executor, home_, *parts_.counters, refusal);
+    if (disk) {
+      member.disk = *std::move(disk);
+      continue;
+    }
+    const auto number = directory_error(disk.error());
+    if (i == 0 || number != WireError::file_unreadable)
+      return refuse(disk.error(), number, refusal.text);
+    member.reason = refusal.text;
+  }
+  disks_ = std::make_unique<storage::DiskGroup>(std::move(members), *parts_.files, home_);
+  core_.disks = disks_.get();
+  return {};
 }
 
 Result<void> Broker::listen() {
@@ -120,7 +169,7 @@ asio::awaitable<Result<void>> Broker::start_controller() {
   config.broker = parts_.config.id;
   config.cluster_id = core_.cluster_id;
   config.incarnation = incarnation_;
-  config.disks = {disk_->identity().disk};
+  config.disks = disks_->disks();
   config.advertised = core_.advertised;
   config.topic_defaults = parts_.config.topic_defaults;
   config.default_partitions = parts_.config.default_partitions;
@@ -143,12 +192,13 @@ asio::awaitable<Result<void>> Broker::recover() {
     status(fmt::format("recovering {}/{} partitions, {} read", at.partitions_done, at.partitions,
                        at.bytes_scanned));
   };
-  auto recovered = co_await disk_->recover(std::move(known), controller_->topics_being_deleted(),
-                                           std::move(progress));
+  auto recovered = co_await disks_->recover(std::move(known), controller_->topics_being_deleted(),
+                                            std::move(progress));
   if (!recovered) {
-    co_return refuse(
-        recovered.error(), WireError::storage_failed,
-        fmt::format("the disk {} cannot be used: {}", disk_->path(), recovered.error().message()));
+    const bool wrong = recovered.error() == make_error_code(storage::StorageErrc::wrong_directory);
+    co_return refuse(recovered.error(),
+                     wrong ? WireError::wrong_directory : WireError::storage_failed,
+                     disks_->refusal());
   }
   recovery_ = *std::move(recovered);
 
@@ -181,10 +231,10 @@ asio::awaitable<Result<void>> Broker::stop() {
   const auto bound = now + 2 * core_.limits.drain_timeout;
   const bool serving_stopped = co_await ends_by(home_, bound, stop_serving());
   if (!serving_stopped) co_return make_error_code(base::BaseErrc::timed_out);
-  if (disk_) {
+  if (disks_) {
     status("flushing");
     const auto disk_bound = home_.now() + core_.limits.disk_stop_timeout;
-    const bool disk_stopped = co_await ends_by(home_, disk_bound, stop_disk());
+    const bool disk_stopped = co_await ends_by(home_, disk_bound, stop_disks());
     if (!disk_stopped) co_return make_error_code(base::BaseErrc::timed_out);
   }
   if (metadata_) {
@@ -200,20 +250,15 @@ asio::awaitable<void> Broker::stop_serving() {
   if (listener_) listener_->close();
   co_await tasks_.wait();
   // The next start goes on with a deletion under way.
-  if (disk_) disk_->give_up_deletions();
+  if (disks_) disks_->give_up_deletions();
   if (controller_) co_await controller_->stop();
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), worker->stop(deadline));
   co_await partitions_.drop_all();
 }
 
-asio::awaitable<void> Broker::stop_disk() {
-  const auto stopped = co_await disk_->stop();
-  if (!stopped) {
-    base::log_error("broker", "{}: no clean stop ({}); the next start looks at the logs",
-                    disk_->path(), stopped.error().message());
-  }
-}
+/// Each says by itself what was not clean.
+asio::awaitable<void> Broker::stop_disks() { static_cast<void>(co_await disks_->stop()); }
 
 asio::awaitable<void> Broker::close_metadata() { co_await metadata_->close(); }
 

@@ -22,7 +22,10 @@ struct BrokerParts {
   base::Network* network = nullptr;     ///< of the home runtime
   MoveStream move_stream;               ///< needed with more than one worker
   base::FileSystem* files = nullptr;
-  base::DiskExecutor* disk_executor = nullptr;
+  base::DiskExecutor* disk_executor = nullptr;  ///< of the first disk
+  /// Of the second disk and so on, so that a slow disk holds up nobody else's work; a disk without
+  /// one shares the first's.
+  std::vector<base::DiskExecutor*> more_disk_executors;
   base::Counters* counters = nullptr;
   /// Opens the metadata store; `directory` is the first data directory, locked by then.
   std::function<asio::awaitable<base::Result<std::unique_ptr<metadata::MetadataStore>>>(
@@ -34,7 +37,7 @@ struct BrokerParts {
   std::function<void(const std::string&)> on_status;
 };
 
-/// One broker: workers, listener, controller, metadata store and disk, wired together.
+/// One broker: workers, listener, controller, metadata store and disks, wired together.
 ///
 /// start() and stop() run on the home runtime, once each. A start that was refused says why in
 /// refusal() and still wants its stop(). stop() ends in bounded time; when it returns timed_out a
@@ -61,12 +64,14 @@ class Broker {
   [[nodiscard]] const storage::RecoverySummary& recovery() const noexcept { return recovery_; }
 
  private:
-  asio::awaitable<base::Result<void>> open_disk();
+  asio::awaitable<base::Result<void>> open_disks();
+  base::Result<std::vector<storage::DataDirectory>> lock_directories();
+  base::Result<void> adopt_directories(std::vector<storage::DataDirectory> directories);
   asio::awaitable<base::Result<void>> start_controller();
   asio::awaitable<base::Result<void>> recover();
   base::Result<void> listen();
   asio::awaitable<void> stop_serving();
-  asio::awaitable<void> stop_disk();
+  asio::awaitable<void> stop_disks();
   asio::awaitable<void> close_metadata();
   base::Error refuse(base::Error error, protocol::WireError number, std::string text);
   void status(const std::string& text) const;
@@ -78,7 +83,8 @@ class Broker {
   base::Uuid incarnation_;
   protocol::Status refusal_;
   std::unique_ptr<metadata::MetadataStore> metadata_;
-  std::unique_ptr<storage::Disk> disk_;
+  std::unique_ptr<storage::DiskGroup> disks_;
+  std::vector<std::string> unreadable_;  ///< by disk: why its directory could not be opened
   LocalPartitions partitions_;
   std::unique_ptr<controller::Controller> controller_;
   std::unique_ptr<Listener> listener_;

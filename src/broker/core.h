@@ -12,7 +12,7 @@
 #include "controller/controller.h"
 #include "protocol/frame.h"
 #include "protocol/status.h"
-#include "storage/disk.h"
+#include "storage/disk_group.h"
 
 namespace mq::broker {
 
@@ -39,7 +39,7 @@ struct HotCounters {
 
 /// What every part of one broker shares. Made by Broker, which outlives all of its users. Members
 /// are set before the listener opens and constant afterwards, but for the atomics; what belongs to
-/// the home runtime (controller, disk) is called there.
+/// the home runtime (controller, disks) is called there.
 struct Core {
   Core(base::Counters& all_counters, base::FileSystem& file_system);
   ~Core();
@@ -60,7 +60,7 @@ struct Core {
 
   base::Runtime* home = nullptr;
   controller::Controller* controller = nullptr;
-  storage::Disk* disk = nullptr;
+  storage::DiskGroup* disks = nullptr;
   std::vector<std::unique_ptr<Worker>> workers;
 
   std::atomic<bool> stopping{false};

@@ -56,7 +56,8 @@ Daemon::Daemon(config::BrokerConfig config, std::string config_file,
     runtimes_.push_back(std::make_unique<base::RealRuntime>());
   network_ = std::make_unique<base::AsioNetwork>(*runtimes_.front());
   metadata_executor_ = std::make_unique<base::ThreadDiskExecutor>(1);
-  disk_executor_ = std::make_unique<base::ThreadDiskExecutor>(kDiskThreads);
+  for (std::size_t i = 0; i < config_.disks.size(); ++i)
+    disk_executors_.push_back(std::make_unique<base::ThreadDiskExecutor>(kDiskThreads));
   stop_asked_list_ = std::make_unique<base::WaitList>(*runtimes_.front());
 }
 
@@ -78,7 +79,9 @@ BrokerParts Daemon::parts() {
     return base::move_stream(std::move(stream), *runtimes_[worker]);
   };
   parts.files = &files_;
-  parts.disk_executor = disk_executor_.get();
+  parts.disk_executor = disk_executors_.front().get();
+  for (std::size_t i = 1; i < disk_executors_.size(); ++i)
+    parts.more_disk_executors.push_back(disk_executors_[i].get());
   parts.counters = &counters_;
   parts.open_metadata = [this](std::string directory) {
     return metadata::open_sqlite_store(directory + "/metadata.db", *metadata_executor_,

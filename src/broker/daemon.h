@@ -44,7 +44,7 @@ class Daemon {
   std::unique_ptr<base::AsioNetwork> network_;
   // Declared behind the runtimes, which their work resumes on, and joined before them.
   std::unique_ptr<base::ThreadDiskExecutor> metadata_executor_;
-  std::unique_ptr<base::ThreadDiskExecutor> disk_executor_;
+  std::vector<std::unique_ptr<base::ThreadDiskExecutor>> disk_executors_;  // one per disk
   ServiceManager manager_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<base::StopSignals> signals_;

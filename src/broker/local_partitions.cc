@@ -73,7 +73,7 @@ using ByWorker = std::map<Worker*, std::vector<Opening>>;
 
 void add_openings(const Core& core, const metadata::TopicInfo& topic, ByWorker& by_worker) {
   for (const auto& assignment : topic.partitions) {
-    auto* log = core.disk->find(assignment.id);
+    auto* log = core.disks->find(assignment.id);
     if (log) by_worker[&core.worker_of(assignment.id)].push_back({log, assignment.leader_epoch});
   }
 }
@@ -136,14 +136,14 @@ asio::awaitable<Result<void>> LocalPartitions::create_missing(metadata::TopicPtr
   std::vector<storage::LogSpec> specs;
   for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
     const auto& assignment = topic->partitions[i];
-    if (keeps(core_, assignment) && !core_.disk->find(assignment.id))
+    if (keeps(core_, assignment) && !core_.disks->find(assignment.id))
       specs.push_back(spec_of(*topic, assignment));
     const bool last = i + 1 == topic->partitions.size();
     if (specs.empty() || (specs.size() < kAtOnce && !last)) continue;
     // A stop does not wait for the rest of ten thousand.
     if (core_.stopping) co_return make_error_code(base::BaseErrc::closed);
     auto some = std::exchange(specs, {});
-    MQ_CO_TRY_VOID(co_await core_.disk->create_logs(std::move(some)));
+    MQ_CO_TRY_VOID(co_await core_.disks->create_logs(std::move(some)));
   }
   co_return Result<void>{};
 }
@@ -161,7 +161,7 @@ asio::awaitable<Result<void>> LocalPartitions::open_topic(metadata::TopicPtr top
 asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), drop_where(*worker, topic));
-  co_return co_await core_.disk->delete_topic(topic);
+  co_return co_await core_.disks->delete_topic(topic);
 }
 
 }  // namespace mq::broker

@@ -74,6 +74,14 @@ PerItem<TopicDescription> Admin::describe_topics(const std::vector<std::string>&
   return closed;
 }
 
+std::map<TopicPartition, Result<std::int64_t>> Admin::trim(
+    const std::map<TopicPartition, std::int64_t>& to) {
+  if (auto outcomes = impl_->io.call(impl_->core.trim(to))) return std::move(*outcomes);
+  std::map<TopicPartition, Result<std::int64_t>> closed;
+  for (const auto& [partition, offset] : to) closed.emplace(partition, closed_error());
+  return closed;
+}
+
 Result<ClusterDescription> Admin::describe_cluster() {
   if (auto cluster = impl_->io.call(impl_->core.describe_cluster())) return std::move(*cluster);
   return closed_error();

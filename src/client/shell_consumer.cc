@@ -142,6 +142,11 @@ Result<std::map<TopicPartition, OffsetRange>> Consumer::offsets(
   return impl_->call(impl_->core.offsets(std::move(names)));
 }
 
+Result<std::map<TopicPartition, TimedOffset>> Consumer::offsets_for_times(
+    const std::map<TopicPartition, Timestamp>& times) {
+  return impl_->call(impl_->core.offsets_for_times(times));
+}
+
 void Consumer::wakeup() noexcept {
   const std::lock_guard lock(impl_->mutex);
   impl_->woken = true;

@@ -220,11 +220,18 @@ class Loader {
     }
   }
 
+  /// Each place of data once: two tables with one path would be one disk under two names.
   void check_disks() {
     const auto& disks = given_["storage.disk.path"];
-    for (std::size_t i = 1; i < disks.size(); ++i)
-      add_error(disks[i].source, disks[i].place, "storage.disk.path",
-                "this release keeps its data on one disk; remove this [[storage.disk]]");
+    const auto& paths = loaded_.config.disks;
+    for (std::size_t i = 1; i < std::min(disks.size(), paths.size()); ++i) {
+      if (std::find(paths.begin(), paths.begin() + static_cast<std::ptrdiff_t>(i), paths[i]) ==
+          paths.begin() + static_cast<std::ptrdiff_t>(i))
+        continue;
+      add_error(
+          disks[i].source, disks[i].place, "storage.disk.path",
+          fmt::format("{} is there twice; each disk has a [[storage.disk]] of its own", paths[i]));
+    }
   }
 
   void check_advertised() {

@@ -37,7 +37,7 @@ struct BrokerConfig {
   model::BrokerId id;
   std::string metadata;            ///< "local"
   std::uint32_t workers = 0;       ///< 0: by the number of cores
-  std::vector<std::string> disks;  ///< paths; exactly one in this release
+  std::vector<std::string> disks;  ///< paths, one per disk; the metadata store is on the first
   ListenerConfig listener;
   LimitsConfig limits;
   model::TopicSettings topic_defaults;

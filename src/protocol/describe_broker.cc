@@ -20,6 +20,8 @@ bool read_disk(const wire::DiskDescription& from, DiskDescription& to) {
   to.bytes_total = from.bytes_total();
   return codec::read_text(from.path(), to.path, codec::kTextBytesMax) &&
          codec::read_text(from.state(), to.state, codec::kNameBytesMax) &&
+         codec::read_optional_uuid(from.disk(), to.disk) &&
+         codec::read_text(from.reason(), to.reason, codec::kTextBytesMax) &&
          codec::read_integer(from.partitions(), to.partitions);
 }
 
@@ -30,6 +32,8 @@ void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
   to.set_bytes_free(from.bytes_free);
   to.set_bytes_total(from.bytes_total);
   to.set_partitions(from.partitions);
+  to.set_disk(codec::optional_uuid(from.disk));
+  to.set_reason(codec::sendable_text(from.reason, codec::kTextBytesMax));
 }
 
 bool read_counters(const google::protobuf::RepeatedPtrField<wire::Counter>& from,

@@ -23,6 +23,8 @@ struct DiskDescription {
   std::uint64_t bytes_free = 0;
   std::uint64_t bytes_total = 0;
   std::uint32_t partitions = 0;
+  base::Uuid disk;     ///< zero: not known
+  std::string reason;  ///< why it failed
   friend bool operator==(const DiskDescription&, const DiskDescription&) = default;
 };
 struct DescribeBrokerResponse {

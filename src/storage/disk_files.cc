@@ -88,6 +88,18 @@ std::vector<std::byte> finished(const FieldWriter& out) {
 
 }  // namespace
 
+void drop_trimmed(LogCheckpoint& log) {
+  auto& sealed = log.sealed;
+  std::size_t gone = 0;
+  while (gone < sealed.size()) {
+    const model::Offset end =
+        gone + 1 < sealed.size() ? sealed[gone + 1].base_offset : log.recovery_point.segment_base;
+    if (end > log.log_start_offset) break;
+    ++gone;
+  }
+  sealed.erase(sealed.begin(), sealed.begin() + static_cast<std::ptrdiff_t>(gone));
+}
+
 std::vector<std::byte> encode_checkpoint(const Checkpoint& checkpoint) {
   FieldWriter out;
   out.put(static_cast<std::uint32_t>(checkpoint.size()));
@@ -152,6 +164,28 @@ Result<RunMarker> decode_run_marker(Bytes body) {
   marker.boot_id = std::string(in.take_text());
   if (!in.finished()) return malformed();
   return marker;
+}
+
+std::vector<std::byte> encode_disk_list(const DiskList& disks) {
+  FieldWriter out;
+  out.put(static_cast<std::uint32_t>(disks.size()));
+  for (const auto& [disk, path] : disks) {
+    out.put_bytes(disk.bytes());
+    out.put_text(path);
+  }
+  return finished(out);
+}
+
+Result<DiskList> decode_disk_list(Bytes body) {
+  FieldReader in(body);
+  DiskList disks;
+  const auto count = in.take_count(kPartitionIdBytes);
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    const auto disk = take_uuid(in);
+    disks.emplace(disk, std::string(in.take_text()));
+  }
+  if (!in.finished() || disks.size() != count) return malformed();
+  return disks;
 }
 
 std::vector<std::byte> encode_identity(const DiskIdentity& identity) {

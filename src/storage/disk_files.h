@@ -41,6 +41,9 @@ struct LogCheckpoint {
   std::vector<EpochStart> epoch_starts;  ///< of what lies below the recovery point, oldest first
   friend bool operator==(const LogCheckpoint&, const LogCheckpoint&) = default;
 };
+/// Takes the sealed segments out that lie wholly below the log start. It may lie inside a segment,
+/// which stays.
+void drop_trimmed(LogCheckpoint& log);
 using Checkpoint = std::map<model::PartitionId, LogCheckpoint>;
 
 std::vector<std::byte> encode_checkpoint(const Checkpoint& checkpoint);
@@ -69,6 +72,11 @@ struct RunMarker {
 };
 std::vector<std::byte> encode_run_marker(const RunMarker& marker);
 Result<RunMarker> decode_run_marker(base::Bytes body);
+
+/// The disks that belong to a broker, on its first disk: uuid and last known path.
+using DiskList = std::map<base::Uuid, std::string>;
+std::vector<std::byte> encode_disk_list(const DiskList& disks);
+Result<DiskList> decode_disk_list(base::Bytes body);
 
 std::vector<std::byte> encode_identity(const DiskIdentity& identity);
 Result<DiskIdentity> decode_identity(base::Bytes body);

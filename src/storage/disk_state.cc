@@ -20,11 +20,21 @@ DiskState::DiskState(std::string disk_path, DiskConfig disk_config, base::FileSy
       counters(broker_counters) {}
 
 void DiskState::fail(std::string_view operation, const std::string& file, Error error) {
-  if (failed_.exchange(true)) return;
+  {
+    const std::lock_guard lock(reason_mutex_);
+    if (failed_.load()) return;
+    failure_reason_ = fmt::format("{} of {} failed: {}", operation, file, error.message());
+    failed_.store(true, std::memory_order_release);
+  }
   base::log_error("storage", "disk {} is offline: {} of {} failed: {}", path, operation, file,
                   error.message());
   counters.get("storage_disks_failed_total").add();
   announce();
+}
+
+std::string DiskState::failure_reason() const {
+  const std::lock_guard lock(reason_mutex_);
+  return failure_reason_;
 }
 
 void DiskState::set_full(bool full) {

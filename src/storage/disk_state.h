@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,7 @@ class DiskState {
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   /// REC-5: from now on nothing of this disk is synced or served. Logs the first reason.
   void fail(std::string_view operation, const std::string& file, Error error);
+  [[nodiscard]] std::string failure_reason() const;
 
   [[nodiscard]] bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
   void set_full(bool full);
@@ -53,6 +55,8 @@ class DiskState {
  private:
   void announce();
 
+  mutable std::mutex reason_mutex_;  // guards failure_reason_
+  std::string failure_reason_;
   std::atomic<bool> failed_{false};
   std::atomic<bool> full_{false};
   std::atomic<std::uint64_t> appended_{0};

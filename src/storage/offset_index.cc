@@ -82,11 +82,7 @@ Result<SegmentIndex> decode_segment_index(base::Bytes body) {
 
 Result<void> write_segment_index(base::FileSystem& files, const std::string& path,
                                  const SegmentIndex& index) {
-  const auto sealed = seal(kIndexMagic, encode_segment_index(index));
-  MQ_TRY(const auto file, files.open(path, base::OpenMode::create));
-  MQ_TRY_VOID(file->truncate(0));
-  const base::Bytes contents = sealed;
-  return base::write_fully(*file, std::span(&contents, 1), 0);
+  return write_cache_file(files, path, kIndexMagic, encode_segment_index(index));
 }
 
 Result<SegmentIndex> load_segment_index(base::FileSystem& files, const std::string& path,

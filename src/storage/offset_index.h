@@ -5,6 +5,7 @@
 
 #include "base/file_system.h"
 #include "storage/partition_log.h"
+#include "storage/time_index.h"
 
 namespace mq::storage {
 
@@ -51,6 +52,7 @@ struct SegmentIndex {
   std::int64_t last_append_time_ms = -1;
   model::LeaderEpoch last_leader_epoch;
   std::vector<EpochStart> epoch_starts;  ///< of the epochs that begin in this segment
+  TimeIndex times{model::Offset(0), 0};  ///< in the `.time` file beside it
 };
 
 std::vector<std::byte> encode_segment_index(const SegmentIndex& index);

@@ -71,6 +71,15 @@ Result<void> save_sealed(base::FileSystem& files, const std::string& path, std::
   return base::replace_file(files, path, seal(magic, body));
 }
 
+Result<void> write_cache_file(base::FileSystem& files, const std::string& path,
+                              std::string_view magic, base::Bytes body) {
+  const auto sealed = seal(magic, body);
+  MQ_TRY(const auto file, files.open(path, base::OpenMode::create));
+  MQ_TRY_VOID(file->truncate(0));
+  const base::Bytes contents = sealed;
+  return base::write_fully(*file, std::span(&contents, 1), 0);
+}
+
 Result<std::vector<std::byte>> load_sealed(base::FileSystem& files, const std::string& path,
                                            std::string_view magic) {
   MQ_TRY(auto file, base::read_file(files, path, kSealedFileBytesMax));

@@ -64,6 +64,10 @@ Result<base::Bytes> unseal(std::string_view magic, base::Bytes file);
 /// Writes durably over `path`: temporary file, fsync, rename, fsync of the directory.
 Result<void> save_sealed(base::FileSystem& files, const std::string& path, std::string_view magic,
                          base::Bytes body);
+/// The same for a cache: written in place and not synced, since a damaged one is noticed and made
+/// again.
+Result<void> write_cache_file(base::FileSystem& files, const std::string& path,
+                              std::string_view magic, base::Bytes body);
 /// The body of the file at `path`. Errors: BaseErrc::not_found, those of unseal(), I/O errors.
 Result<std::vector<std::byte>> load_sealed(base::FileSystem& files, const std::string& path,
                                            std::string_view magic);

@@ -144,6 +144,7 @@ Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& want
 Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
                                            std::uint64_t bytes, std::uint64_t stride_bytes) {
   SegmentIndex index{.offsets = OffsetIndex(base_offset, stride_bytes)};
+  index.times = TimeIndex(base_offset, stride_bytes);
   index.end_offset = base_offset;
   index.segment_bytes = bytes;
   BatchScanner scanner(file, {.position = 0, .expected = base_offset}, bytes,
@@ -154,6 +155,7 @@ Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
     if (scanner.state() != BatchState::good) return StorageErrc::partition_corrupt;
     const RecordBatchView& batch = scanner.view();
     index.offsets.note(batch.base_offset(), scanner.position());
+    index.times.note(batch.append_time_ms(), batch.base_offset(), scanner.position());
     if (index.first_append_time_ms < 0) index.first_append_time_ms = batch.append_time_ms();
     index.last_append_time_ms = batch.append_time_ms();
     if (index.epoch_starts.empty() || index.last_leader_epoch != batch.leader_epoch())
@@ -163,6 +165,36 @@ Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
     MQ_TRY_VOID(scanner.next());
   }
   return index;
+}
+
+Result<std::optional<TimedBatch>> find_batch_by_time(base::File& file, Offset base_offset,
+                                                     std::uint64_t bytes, TimeIndex::Place near,
+                                                     std::int64_t time_ms, std::uint64_t& damage) {
+  const bool from_start = near.position == 0;
+  const auto whole = [&] {
+    return find_batch_by_time(file, base_offset, bytes, {base_offset, 0}, time_ms, damage);
+  };
+  BatchScanner scanner(file, {.position = near.position, .expected = near.base_offset}, bytes,
+                       BatchScanner::Depth::headers);
+  MQ_TRY_VOID(scanner.next());
+  bool first = true;
+  while (!scanner.at_end()) {
+    damage = scanner.position();
+    if (scanner.state() == BatchState::unsupported) return StorageErrc::unsupported_format;
+    if (scanner.state() != BatchState::good) {
+      if (from_start) return StorageErrc::partition_corrupt;
+      return whole();
+    }
+    const RecordBatchView& batch = scanner.view();
+    if (batch.append_time_ms() >= time_ms) {
+      // The index names a batch that is older than what is looked for.
+      if (first && !from_start) return whole();
+      return std::optional(TimedBatch{batch.base_offset(), batch.append_time_ms()});
+    }
+    first = false;
+    MQ_TRY_VOID(scanner.next());
+  }
+  return std::optional<TimedBatch>();
 }
 
 Result<SegmentIndex> find_segment_index(base::FileSystem& files, base::File& file,

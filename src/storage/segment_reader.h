@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/file_system.h"
 #include "storage/offset_index.h"
@@ -35,6 +36,17 @@ Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& want
 /// Makes the index of the first `bytes` bytes of a segment from its batch headers.
 Result<SegmentIndex> rebuild_segment_index(base::File& file, model::Offset base_offset,
                                            std::uint64_t bytes, std::uint64_t stride_bytes);
+/// A batch and when it was appended.
+struct TimedBatch {
+  model::Offset base_offset;
+  std::int64_t append_time_ms = -1;
+};
+/// The first batch among the first `bytes` bytes of a segment that was appended at `time_ms` or
+/// later, if there is one; `near` is where an index says to look. Blocks. LOG-5: a place that
+/// cannot be right only makes it walk the whole segment. Errors and `damage` as read_segment().
+Result<std::optional<TimedBatch>> find_batch_by_time(base::File& file, model::Offset base_offset,
+                                                     std::uint64_t bytes, TimeIndex::Place near,
+                                                     std::int64_t time_ms, std::uint64_t& damage);
 /// The stored index if it is good, else a rebuilt one.
 Result<SegmentIndex> find_segment_index(base::FileSystem& files, base::File& file,
                                         const std::string& index_path, model::Offset base_offset,

@@ -14,15 +14,18 @@ using protocol::DescribeBrokerResponse;
 
 /// On the home runtime.
 asio::awaitable<void> describe_disks(Core& core, DescribeBrokerResponse& response) {
-  const auto& disk = *core.disk;
-  protocol::DiskDescription out;
-  out.path = disk.path();
-  out.state = disk.failed() ? "failed" : disk.full() ? "full" : "ok";
-  out.bytes_used = disk.used_bytes();
-  out.bytes_free = disk.free_bytes();
-  out.bytes_total = out.bytes_used + out.bytes_free;
-  out.partitions = static_cast<std::uint32_t>(disk.partitions().size());
-  response.disks.push_back(std::move(out));
+  for (auto& disk : core.disks->status()) {
+    protocol::DiskDescription out;
+    out.path = std::move(disk.path);
+    out.state = std::move(disk.state);
+    out.bytes_used = disk.used_bytes;
+    out.bytes_free = disk.free_bytes;
+    out.bytes_total = out.bytes_used + out.bytes_free;
+    out.partitions = disk.partitions;
+    out.disk = disk.disk;
+    out.reason = std::move(disk.reason);
+    response.disks.push_back(std::move(out));
+  }
   co_return;
 }
 

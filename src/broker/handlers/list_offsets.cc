@@ -10,37 +10,57 @@ namespace {
 
 using protocol::ListOffsetsEntry;
 using protocol::ListOffsetsResult;
+using protocol::OffsetPoint;
 
-ListOffsetsResult look_up(Worker& worker, const ListOffsetsEntry& entry) {
+asio::awaitable<base::Result<storage::TimeLookup>> place_of(replication::Partition& partition,
+                                                            ListOffsetsEntry entry) {
+  storage::TimeLookup place;
+  switch (entry.point) {
+    case OffsetPoint::earliest:
+      place.offset = partition.log_start_offset();
+      break;
+    case OffsetPoint::latest:
+      place.offset = partition.high_watermark();
+      break;
+    case OffsetPoint::at_time:
+      co_return co_await partition.find_time(entry.time_ms);
+  }
+  if (const auto failed = partition.failure()) co_return failed;
+  co_return place;
+}
+
+asio::awaitable<ListOffsetsResult> look_up(Worker& worker, ListOffsetsEntry entry) {
   const Core& core = worker.core();
   ListOffsetsResult result;
   result.partition = entry.partition;
   result.status.broker = core.id.value();
-  const auto* partition = worker.partitions().find(entry.partition);
+  const auto partition = worker.partitions().share(entry.partition);
   if (!partition) {
     result.status = core.missing(entry.partition);
-    return result;
+    co_return result;
   }
-  if (const auto failed = partition->failure()) {
-    result.status =
-        core.status(to_wire(failed),
-                    fmt::format("{}: {}", core.partition_name(entry.partition), failed.message()));
-    return result;
+  const auto leader_epoch = partition->leader_epoch();
+  const auto place = co_await place_of(*partition, entry);
+  if (!place) {
+    result.status = core.status(
+        to_wire(place.error()),
+        fmt::format("{}: {}", core.partition_name(entry.partition), place.error().message()));
+    co_return result;
   }
-  result.offset = entry.point == protocol::OffsetPoint::earliest ? partition->log_start_offset()
-                                                                 : partition->high_watermark();
-  result.leader_epoch = partition->leader_epoch();
-  return result;
+  result.offset = place->offset;
+  result.append_time_ms = place->append_time_ms;
+  result.leader_epoch = leader_epoch;
+  co_return result;
 }
 
 /// On `worker`: the entries whose partitions are its own.
 asio::awaitable<void> look_up_own(Worker& worker, const std::vector<ListOffsetsEntry>& entries,
                                   std::vector<ListOffsetsResult>& results) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (&worker.core().worker_of(entries[i].partition) == &worker)
-      results[i] = look_up(worker, entries[i]);
+    if (&worker.core().worker_of(entries[i].partition) != &worker) continue;
+    auto result = co_await look_up(worker, entries[i]);
+    results[i] = std::move(result);
   }
-  co_return;
 }
 
 asio::awaitable<void> answer(Request request, protocol::ListOffsetsRequest ask) {

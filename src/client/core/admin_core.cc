@@ -10,6 +10,7 @@
 #include "model/topic_settings.h"
 #include "protocol/describe_broker.h"
 #include "protocol/topics.h"
+#include "protocol/trim_partitions.h"
 #include "protocol/utf8.h"
 
 namespace mq::client {
@@ -117,8 +118,9 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   to.partitions = from.partitions;
   to.partitions_not_serving = from.partitions_not_serving;
   for (const auto& disk : from.disks) {
-    to.disks.push_back(DiskDescription{disk.path, disk.state, disk.bytes_used, disk.bytes_free,
-                                       disk.bytes_total, disk.partitions});
+    to.disks.push_back(DiskDescription{
+        disk.path, disk.state, disk.bytes_used, disk.bytes_free, disk.bytes_total, disk.partitions,
+        disk.disk == base::Uuid() ? "" : disk.disk.hex(), disk.reason});
   }
   to.counters = from.counters;
   to.warnings = from.warnings;
@@ -287,6 +289,71 @@ asio::awaitable<PerItem<TopicDescription>> AdminCore::describe_topics(
   }
   for (const std::string& name : names) {
     if (!outcomes.contains(name)) outcomes.emplace(name, left_out(name));
+  }
+  co_return outcomes;
+}
+
+asio::awaitable<Result<model::PartitionId>> AdminCore::partition_id(TopicPartition name,
+                                                                    base::TimePoint deadline) {
+  const auto topic = co_await core_.metadata.lookup(name.topic, deadline);
+  if (!topic) co_return topic.error();
+  if ((*topic)->find(name.partition) == nullptr) {
+    co_return make_error(Errc::unknown_partition,
+                         fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
+                                     name.partition, (*topic)->partitions.size()));
+  }
+  co_return model::PartitionId{(*topic)->id, name.partition};
+}
+
+/// Trimming twice is trimming once, so an unknown outcome is resolved by asking again.
+asio::awaitable<Result<std::int64_t>> AdminCore::trim_one(TopicPartition name, std::int64_t to) {
+  const base::TimePoint until = deadline();
+  if (to < 0)
+    co_return make_error(Errc::invalid_argument, fmt::format("offset {} is negative", to));
+  const auto id = co_await partition_id(name, until);
+  if (!id) co_return id.error();
+  while (true) {
+    const auto trimmed = co_await ask_leader_to_trim(*id, to, until);
+    if (trimmed || !trimmed.error().retriable) co_return trimmed;
+    if (core_.runtime.now() + kPause >= until) co_return trimmed;
+    core_.metadata.refresh_soon();
+    co_await core_.runtime.sleep_for(kPause);
+  }
+}
+
+asio::awaitable<Result<std::int64_t>> AdminCore::ask_leader_to_trim(model::PartitionId id,
+                                                                    std::int64_t to,
+                                                                    base::TimePoint until) {
+  const std::int32_t leader = core_.metadata.leader(id);
+  if (leader < 0) co_return make_error(Errc::partition_offline, "a partition has no leader");
+  auto connection = co_await core_.pool.get(leader, until);
+  if (!connection) co_return connection.error();
+  protocol::TrimPartitionsRequest request;
+  fill_envelope(request.envelope, config_, core_.runtime.now(), until);
+  request.entries.push_back(protocol::TrimEntry{id, model::Offset(to)});
+  net::ClientRequest message;
+  message.api = ApiKey::trim_partitions;
+  message.header = protocol::encode(request);
+  message.deadline = until;
+  const std::string place = where(**connection);
+  const auto answer = co_await exchange(*connection, std::move(message),
+                                        &protocol::decode_trim_partitions_response);
+  if (!answer) co_return answer.error();
+  if (answer->results.size() != 1) {
+    co_return make_error(Errc::protocol_violation,
+                         "an answer about a trim has the wrong number of results", place);
+  }
+  const auto& result = answer->results.front();
+  if (!result.status.ok()) co_return from_status(result.status, place);
+  co_return result.log_start_offset.value();
+}
+
+asio::awaitable<std::map<TopicPartition, Result<std::int64_t>>> AdminCore::trim(
+    std::map<TopicPartition, std::int64_t> to) {
+  std::map<TopicPartition, Result<std::int64_t>> outcomes;
+  for (const auto& [name, offset] : to) {
+    auto outcome = co_await trim_one(name, offset);
+    outcomes.emplace(name, std::move(outcome));
   }
   co_return outcomes;
 }

@@ -21,6 +21,8 @@ class AdminCore {
   asio::awaitable<PerItem<void>> delete_topics(std::vector<std::string> names);
   asio::awaitable<Result<std::vector<TopicSummary>>> list_topics();
   asio::awaitable<PerItem<TopicDescription>> describe_topics(std::vector<std::string> names);
+  asio::awaitable<std::map<TopicPartition, Result<std::int64_t>>> trim(
+      std::map<TopicPartition, std::int64_t> to);
   asio::awaitable<Result<ClusterDescription>> describe_cluster();
   asio::awaitable<std::map<std::int32_t, Result<BrokerDescription>>> describe_brokers();
 
@@ -37,6 +39,11 @@ class AdminCore {
                                         base::TimePoint deadline, Repeat repeat);
   asio::awaitable<void> wait_until_known(std::vector<std::string> names, bool present,
                                          base::TimePoint deadline);
+  asio::awaitable<Result<model::PartitionId>> partition_id(TopicPartition name,
+                                                           base::TimePoint deadline);
+  asio::awaitable<Result<std::int64_t>> trim_one(TopicPartition name, std::int64_t to);
+  asio::awaitable<Result<std::int64_t>> ask_leader_to_trim(model::PartitionId id, std::int64_t to,
+                                                           base::TimePoint until);
   asio::awaitable<Result<BrokerDescription>> describe_broker(std::int32_t id, std::string address);
 
   ClientConfig config_;

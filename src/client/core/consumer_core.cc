@@ -23,8 +23,14 @@ std::optional<Error> check_start(const TopicPartition& partition, Start start) {
                                 partition.topic, partition.partition, start.offset));
 }
 
-OffsetPoint point_of(Start start) {
-  return start.kind == Start::latest ? OffsetPoint::latest : OffsetPoint::earliest;
+OffsetLookup::Key key_of(const model::PartitionId& id, const Start& start) {
+  OffsetLookup::Key key{id};
+  if (start.kind == Start::latest) key.point = OffsetPoint::latest;
+  if (start.kind == Start::at_time) {
+    key.point = OffsetPoint::at_time;
+    key.time_ms = start.time.time_since_epoch().count();
+  }
+  return key;
 }
 
 }  // namespace
@@ -84,7 +90,7 @@ asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Star
     partition->name = name;
     partition->id = model::PartitionId{topic->id, name.partition};
     partition->position = start.offset;
-    if (start.kind != Start::at_offset) keys.emplace_back(partition->id, point_of(start));
+    if (start.kind != Start::at_offset) keys.push_back(key_of(partition->id, start));
     next.emplace(name, std::move(partition));
   }
   const auto offsets = co_await lookup_.find(std::move(keys), deadline());
@@ -92,7 +98,7 @@ asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Star
   for (const auto& [name, start] : partitions) {
     if (start.kind == Start::at_offset) continue;
     const ReadPartitionPtr& partition = next.at(name);
-    partition->position = offsets->at({partition->id, point_of(start)});
+    partition->position = offsets->at(key_of(partition->id, start)).offset;
   }
   buffer_.assign(std::move(next));
   fetcher_.forget_trouble();
@@ -107,10 +113,10 @@ asio::awaitable<Result<void>> ConsumerCore::seek(TopicPartition name, Start to) 
   std::int64_t offset = to.offset;
   if (to.kind != Start::at_offset) {
     std::vector<OffsetLookup::Key> keys;
-    keys.emplace_back(partition->id, point_of(to));
+    keys.push_back(key_of(partition->id, to));
     const auto offsets = co_await lookup_.find(std::move(keys), deadline());
     if (!offsets) co_return offsets.error();
-    offset = offsets->begin()->second;
+    offset = offsets->begin()->second.offset;
   }
   buffer_.seek(*partition, offset);
   fetcher_.wake();
@@ -125,18 +131,42 @@ asio::awaitable<Result<std::map<TopicPartition, OffsetRange>>> ConsumerCore::off
     const auto id = co_await partition_id(name);
     if (!id) co_return id.error();
     ids.emplace(name, *id);
-    keys.emplace_back(*id, OffsetPoint::earliest);
-    keys.emplace_back(*id, OffsetPoint::latest);
+    keys.push_back({*id, OffsetPoint::earliest});
+    keys.push_back({*id, OffsetPoint::latest});
   }
   const auto offsets = co_await lookup_.find(std::move(keys), deadline());
   if (!offsets) co_return offsets.error();
   std::map<TopicPartition, OffsetRange> ranges;
   for (const auto& [name, id] : ids) {
-    const OffsetRange range{offsets->at({id, OffsetPoint::earliest}),
-                            offsets->at({id, OffsetPoint::latest})};
+    const OffsetRange range{offsets->at({id, OffsetPoint::earliest}).offset,
+                            offsets->at({id, OffsetPoint::latest}).offset};
     ranges.emplace(name, range);
   }
   co_return ranges;
+}
+
+asio::awaitable<Result<std::map<TopicPartition, TimedOffset>>> ConsumerCore::offsets_for_times(
+    std::map<TopicPartition, Timestamp> times) {
+  std::map<TopicPartition, OffsetLookup::Key> wanted;
+  std::vector<OffsetLookup::Key> keys;
+  for (const auto& [name, time] : times) {
+    const auto id = co_await partition_id(name);
+    if (!id) co_return id.error();
+    const auto key = key_of(*id, Start::at(time));
+    wanted.emplace(name, key);
+    keys.push_back(key);
+  }
+  const auto offsets = co_await lookup_.find(std::move(keys), deadline());
+  if (!offsets) co_return offsets.error();
+  std::map<TopicPartition, TimedOffset> found;
+  for (const auto& [name, key] : wanted) {
+    const auto& there = offsets->at(key);
+    TimedOffset timed;
+    timed.offset = there.offset;
+    if (there.append_time_ms >= 0) timed.append_time = Timestamp(Duration(there.append_time_ms));
+    found.emplace(name, timed);
+  }
+  co_return found;
 }
 
 std::optional<Result<Batch>> ConsumerCore::take() {

@@ -26,6 +26,8 @@ class ConsumerCore {
   asio::awaitable<Result<void>> seek(TopicPartition partition, Start to);
   asio::awaitable<Result<std::map<TopicPartition, OffsetRange>>> offsets(
       std::vector<TopicPartition> partitions);
+  asio::awaitable<Result<std::map<TopicPartition, TimedOffset>>> offsets_for_times(
+      std::map<TopicPartition, Timestamp> times);
   asio::awaitable<void> stop();
 
   /// The next records, or an error of one partition; nothing when there is nothing now. Never

@@ -1,5 +1,7 @@
 #include "client/core/offset_lookup.h"
 
+#include <algorithm>
+
 #include "client/core/error.h"
 #include "client/core/request.h"
 
@@ -16,7 +18,7 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
   while (true) {
     std::map<std::int32_t, std::vector<Key>> by_leader;
     for (const Key& key : keys) {
-      if (!found.contains(key)) by_leader[core_.metadata.leader(key.first)].push_back(key);
+      if (!found.contains(key)) by_leader[core_.metadata.leader(key.partition)].push_back(key);
     }
     if (by_leader.empty()) co_return found;
     Error error;
@@ -40,9 +42,12 @@ asio::awaitable<Result<void>> OffsetLookup::ask(std::int32_t broker, std::vector
   if (!connection) co_return connection.error();
   protocol::ListOffsetsRequest request;
   fill_envelope(request.envelope, core_.config, core_.runtime.now(), deadline);
-  for (const Key& key : keys)
-    request.entries.push_back(protocol::ListOffsetsEntry{key.first, key.second});
   net::ClientRequest message;
+  for (const Key& key : keys) {
+    const std::int64_t time_ms = std::max<std::int64_t>(0, key.time_ms);
+    request.entries.push_back(protocol::ListOffsetsEntry{key.partition, key.point, time_ms});
+    if (key.point == protocol::OffsetPoint::at_time) message.version = protocol::kListOffsetsByTime;
+  }
   message.api = protocol::ApiKey::list_offsets;
   message.header = protocol::encode(request);
   message.deadline = deadline;
@@ -57,7 +62,8 @@ asio::awaitable<Result<void>> OffsetLookup::ask(std::int32_t broker, std::vector
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const protocol::ListOffsetsResult& result = answer->results[i];
     if (!result.status.ok()) co_return from_status(result.status, place);
-    found->insert_or_assign(keys[i], result.offset.value());
+    const Found there{result.offset.value(), result.append_time_ms};
+    found->insert_or_assign(keys[i], there);
   }
   co_return Result<void>{};
 }

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "client/core/client_core.h"
@@ -10,12 +9,21 @@
 
 namespace mq::client {
 
-/// Asks the leaders of partitions for their start and end offsets, and again where the answer is
-/// "try again". On the client's runtime.
+/// Asks the leaders of partitions for their start and end offsets and for those at a time, and
+/// again where the answer is "try again". On the client's runtime.
 class OffsetLookup {
  public:
-  using Key = std::pair<model::PartitionId, protocol::OffsetPoint>;
-  using Offsets = std::map<Key, std::int64_t>;
+  struct Key {
+    model::PartitionId partition;
+    protocol::OffsetPoint point = protocol::OffsetPoint::earliest;
+    std::int64_t time_ms = 0;  ///< of at_time; below 0 is as 0
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Found {
+    std::int64_t offset = 0;
+    std::int64_t append_time_ms = -1;  ///< at_time: of that record; -1: there is none
+  };
+  using Offsets = std::map<Key, Found>;
 
   explicit OffsetLookup(ClientCore& core) : core_(core) {}
 

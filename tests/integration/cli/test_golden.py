@@ -77,7 +77,6 @@ class Golden(unittest.TestCase):
         run("consume", "orders", "-p", "3")
         run("consume", "orders", "-o", "99")
         run("consume", "orders", "-o", "5:x")
-        run("consume", "orders", "-o", "@-1h")
         run("consume", "ordres", "-e")
         run("consume", "orders", "-o", "json")
         self.compare("records")
@@ -146,6 +145,64 @@ class Golden(unittest.TestCase):
         run("log", "verify", str(self.broker.folder / "empty"))
         self.compare("logs")
 
+    def test_logs_are_searched_and_cut_offline(self):
+        run = self.session.run
+        run("topic", "create", "orders")
+        for line in (b"k1:v1\n", b"k2:v2\n", b"k1:v3\n"):
+            run("produce", "orders", "-K", ":", "-z", "none", "-q", stdin=line)
+        data = str(self.broker.data)
+        run("log", "segments", data)
+        run("log", "index-rebuild", data)
+        self.broker.stop()
+        partition = str(next(self.broker.data.glob("*-0")))
+        run("log", "segments", data, "-o", "json")
+        run("log", "find", data, "--key", "k1")
+        run("log", "find", partition, "--offset", "1", "-o", "json")
+        run("log", "find", data, "--time", "-1h", "--count", "1")
+        run("log", "find", data, "--time", "now")
+        run("log", "find", data, "--key", "k9", "-o", "json")
+        run("log", "find", data)
+        run("log", "find", data, "--time", "soon")
+        run("log", "index-rebuild", data, "-o", "json")
+        run("log", "truncate", data, "--after", "0", "--yes")
+        run("log", "truncate", partition, "--yes")
+        run("log", "truncate", partition, "--after", "7", "--yes")
+        run("log", "truncate", partition, "--after", "1", "--dry-run")
+        run("log", "truncate", partition, "--after", "1")
+        run("log", "truncate", partition, "--after", "1", "--yes", "-o", "json")
+        run("log", "truncate", partition, "--after", "1", "--yes")
+        run("log", "dump", str(next((self.broker.data / "unknown").iterdir())), "--records")
+        self.broker.start()
+        run("consume", "orders", "-e", "-f", "%o %v\\n")
+        self.compare("repair")
+
+    def test_times_and_trim(self):
+        run = self.session.run
+        run("topic", "create", "orders", "--partitions", "2")
+        for line in (b"k1:v1\n", b"k2:v2\n", b"k3:v3\n"):
+            run("produce", "orders", "-p", "0", "-K", ":", "-q", stdin=line)
+        run("consume", "orders", "-e", "-o", "@-1h", "-f", "%p@%o %v\\n")
+        run("consume", "orders", "-e", "-o", "@-1h:now", "-f", "%p@%o %v\\n")
+        run("consume", "orders", "-e", "-o", "@now")
+        run("consume", "orders", "-o", "@yesterday")
+        run("topic", "trim", "orders", "--yes")
+        run("topic", "trim", "orders", "--to", "1:2", "--yes")
+        run("topic", "trim", "orders", "--to", "1", "--yes")
+        run("topic", "trim", "orders", "-p", "0", "--to", "9", "--yes")
+        run("topic", "trim", "orders", "-p", "7", "--to", "end", "--yes")
+        run("topic", "trim", "orders", "-p", "0", "--to", "1", "--dry-run")
+        run("topic", "trim", "orders", "-p", "0", "--to", "1")
+        run("topic", "trim", "orders", "-p", "0", "--to", "1", "--yes", "-o", "json")
+        run("consume", "orders", "-e", "-p", "0", "-f", "%o\\n")
+        run("consume", "orders", "-e", "-p", "0", "-o", "0")
+        run("topic", "trim", "orders", "--to", "@now", "--yes")
+        run("topic", "trim", "ordres", "--to", "end", "--yes")
+        run("topic", "describe", "orders", "-o", "json", "--fields", "partitions.log_start_offset")
+        run("broker", "disks")
+        run("broker", "disks", "-o", "json", "--fields", "broker,path,id,state,reason,partitions")
+        run("broker", "disks", "7")
+        self.compare("trim")
+
     def test_benchmarks(self):
         run = self.session.run
         run("bench", "produce", "--records", "1000", "--record-bytes", "100B")
@@ -165,7 +222,9 @@ class Golden(unittest.TestCase):
                       ("produce", "orders"), ("error", "explain", "USAGE"), ("version",),
                       ("bench", "produce", "--records", "10"), ("bench", "consume", "--bytes", "1KiB"),
                       ("bench", "e2e", "--records", "10"), ("config", "validate", str(self.broker.config)),
-                      ("log", "verify", str(self.broker.data))):
+                      ("log", "verify", str(self.broker.data)), ("log", "segments", str(self.broker.data)),
+                      ("log", "find", str(self.broker.data), "--offset", "0"), ("broker", "disks"),
+                      ("topic", "trim", "orders", "--to", "end", "--yes")):
             printed = json.loads(self.broker.ctl(*words, "-o", "json").out)
             promised = json.loads(self.broker.ctl(*words, "--schema").out)
             self.assertEqual(printed["schema"], promised["schema"])

@@ -3,6 +3,7 @@
 
 #include "data_client.h"
 #include "protocol/describe_broker.h"
+#include "protocol/trim_partitions.h"
 
 namespace mq::broker {
 namespace {
@@ -128,6 +129,68 @@ TEST_P(TopicsTest, ListOffsetsTellsBothEnds) {
   EXPECT_EQ(response->results[1].offset, Offset(7));
   EXPECT_EQ(response->results[2].offset, Offset(0));
   EXPECT_EQ(response->results[3].status.error(), WireError::unknown_partition);
+}
+
+TEST_P(TopicsTest, ListOffsetsFindsTimesBelowTheHighWatermark) {
+  const auto topic = world.create_topic("orders", 2);
+  auto one = client();
+  const auto first_ms = world.runtimes[0]->wall_clock_ms();
+  produce(one, {{{topic, 1}, 0, make_batch(7)}});
+  world.run_for(std::chrono::seconds(10));
+  produce(one, {{{topic, 1}, 1, make_batch(3)}});
+  protocol::ListOffsetsRequest request;
+  const auto at = protocol::OffsetPoint::at_time;
+  request.entries = {{{topic, 1}, at, 0},
+                     {{topic, 1}, at, first_ms + 5'000},
+                     {{topic, 1}, at, first_ms + 60'000},
+                     {{topic, 0}, at, 0},
+                     {{topic, 2}, at, 0}};
+  const auto answer = one.call(ApiKey::list_offsets, protocol::encode(request));
+  const auto response = protocol::decode_list_offsets_response(answer.header_bytes());
+  ASSERT_TRUE(response);
+  ASSERT_EQ(response->results.size(), 5U);
+  EXPECT_EQ(response->results[0].offset, Offset(0));
+  EXPECT_GE(response->results[0].append_time_ms, first_ms);
+  EXPECT_EQ(response->results[1].offset, Offset(7));
+  EXPECT_GE(response->results[1].append_time_ms, first_ms + 10'000);
+  EXPECT_EQ(response->results[2].offset, Offset(10));
+  EXPECT_EQ(response->results[2].append_time_ms, -1);
+  EXPECT_EQ(response->results[3].offset, Offset(0));
+  EXPECT_EQ(response->results[4].status.error(), WireError::unknown_partition);
+}
+
+TEST_P(TopicsTest, TrimRaisesTheLogStartAndNeverPassesTheHighWatermark) {
+  const auto topic = world.create_topic("orders", 3);
+  auto one = client();
+  produce(one, {{{topic, 0}, 0, make_batch(7)}, {{topic, 1}, 0, make_batch(7)}});
+  protocol::TrimPartitionsRequest request;
+  request.entries = {{{topic, 0}, Offset(4)},
+                     {{topic, 1}, Offset(8)},
+                     {{topic, 2}, Offset(0)},
+                     {{topic, 3}, Offset(0)}};
+  const auto trim = [&] {
+    const auto answer = one.call(ApiKey::trim_partitions, protocol::encode(request));
+    auto response = protocol::decode_trim_partitions_response(answer.header_bytes());
+    EXPECT_TRUE(response && response->results.size() == 4);
+    return *std::move(response);
+  };
+  const auto first = trim();
+  EXPECT_EQ(first.results[0].log_start_offset, Offset(4));
+  EXPECT_EQ(first.results[1].status.error(), WireError::offset_out_of_range);
+  EXPECT_THAT(first.results[1].status.text, HasSubstr("above the high watermark 7"));
+  EXPECT_EQ(first.results[2].log_start_offset, Offset(0));
+  EXPECT_EQ(first.results[3].status.error(), WireError::unknown_partition);
+  // What is there already stays as it is.
+  request.entries[0].to = Offset(2);
+  EXPECT_EQ(trim().results[0].log_start_offset, Offset(4));
+  protocol::ListOffsetsRequest ask;
+  ask.entries = {{{topic, 0}, protocol::OffsetPoint::earliest},
+                 {{topic, 1}, protocol::OffsetPoint::earliest}};
+  const auto answer = one.call(ApiKey::list_offsets, protocol::encode(ask));
+  const auto ends = protocol::decode_list_offsets_response(answer.header_bytes());
+  ASSERT_TRUE(ends);
+  EXPECT_EQ(ends->results[0].offset, Offset(4));
+  EXPECT_EQ(ends->results[1].offset, Offset(0));
 }
 
 TEST_P(TopicsTest, AnAnswerThatNobodyCouldReadIsRefused) {

@@ -11,7 +11,7 @@ using std::chrono::seconds;
 
 /// A stamped batch as a log has it.
 std::string make_batch(const std::vector<std::string>& values, std::int64_t base,
-                       model::Codec codec = model::Codec::none) {
+                       model::Codec codec = model::Codec::none, std::int64_t time_ms = 1000) {
   model::RecordBatchBuilder builder(base::BufferPool::shared(), 16 << 20, 4096);
   for (const std::string& value : values) {
     model::RecordInput record;
@@ -22,7 +22,7 @@ std::string make_batch(const std::vector<std::string>& values, std::int64_t base
   base::SharedBytes bytes = builder.finish(codec);
   std::string text(base::as_text(bytes.bytes));
   model::stamp(base::MutableBytes(reinterpret_cast<std::byte*>(text.data()), text.size()),
-               model::Offset(base), model::LeaderEpoch(1), 1000);
+               model::Offset(base), model::LeaderEpoch(1), time_ms);
   return text;
 }
 
@@ -394,6 +394,45 @@ TEST_F(ConsumerTest, NullAndEmptyKeysValuesAndHeadersStayDifferent) {
   const Record copy = batch[1].to_owned();
   EXPECT_EQ(copy.headers().size(), 3u);
   EXPECT_FALSE(copy.headers()[1].value);
+}
+
+Timestamp at_ms(std::int64_t ms) { return Timestamp(Duration(ms)); }
+
+TEST_F(ConsumerTest, StartsAtATimeOfTheBrokersClock) {
+  broker->add_topic("orders", 2);
+  for (int i = 0; i < 4; ++i)
+    broker->inject("orders", 0, make_batch({"a", "b"}, i * 2, model::Codec::none, 1000 + i * 10),
+                   2);
+  start(consumer_config());
+  ASSERT_TRUE(
+      assign({{{"orders", 0}, Start::at(at_ms(1011))}, {{"orders", 1}, Start::at(at_ms(5))}}));
+  const auto positions = core->positions();
+  EXPECT_EQ(positions.at({"orders", 0}), 4);
+  EXPECT_EQ(positions.at({"orders", 1}), 0) << "nothing there: what comes from now on";
+  ASSERT_TRUE(run(simulator, core->seek({"orders", 0}, Start::at(at_ms(1000)))));
+  EXPECT_EQ(core->positions().at({"orders", 0}), 0);
+  ASSERT_TRUE(run(simulator, core->seek({"orders", 0}, Start::at(at_ms(-7)))));
+  EXPECT_EQ(core->positions().at({"orders", 0}), 0) << "before 1970 is before everything";
+  ASSERT_TRUE(run(simulator, core->seek({"orders", 0}, Start::at(at_ms(2000)))));
+  EXPECT_EQ(core->positions().at({"orders", 0}), 8);
+}
+
+TEST_F(ConsumerTest, OffsetsForTimesTellWhatIsThere) {
+  broker->add_topic("orders", 1);
+  broker->inject("orders", 0, make_batch({"a", "b"}, 0, model::Codec::none, 1000), 2);
+  broker->inject("orders", 0, make_batch({"c"}, 2, model::Codec::none, 1010), 1);
+  start(consumer_config());
+  const TopicPartition partition{"orders", 0};
+  const auto found = run(simulator, core->offsets_for_times({{partition, at_ms(1001)}}));
+  ASSERT_TRUE(found) << to_string(found.error());
+  EXPECT_EQ(found->at(partition).offset, 2);
+  EXPECT_EQ(found->at(partition).append_time, at_ms(1010));
+  const auto none = run(simulator, core->offsets_for_times({{partition, at_ms(1011)}}));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->at(partition).offset, 3);
+  EXPECT_EQ(none->at(partition).append_time, std::nullopt);
+  const auto unknown = run(simulator, core->offsets_for_times({{{"orders", 7}, at_ms(1)}}));
+  EXPECT_EQ(unknown.error().code, Errc::unknown_partition);
 }
 
 }  // namespace

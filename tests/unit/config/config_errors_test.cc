@@ -78,12 +78,20 @@ TEST_F(ConfigErrors, WhatThisReleaseDoesNotHaveIsRefusedByName) {
              "[topic.defaults]\nreplicas = 3\nmin_isr = 2\n"),
       R"(broker.toml:3:12: broker.metadata: clusters on ZooKeeper are not available in this release; write "local" for a standalone broker
 broker.toml:4:1: broker.rack: racks come with clusters; this release does not have them
-broker.toml:8:8: storage.disk.path: this release keeps its data on one disk; remove this [[storage.disk]]
 broker.toml:10:1: listener.clients.tls: this release has no TLS
 broker.toml:11:11: listener.internal: this release has one listener, [listener.clients]
 broker.toml:14:12: topic.defaults.replicas: a standalone broker keeps one replica; expected 1, got 3
 broker.toml:15:11: topic.defaults.min_isr: a standalone broker keeps one replica; expected 1, got 2
 )");
+}
+
+TEST_F(ConfigErrors, TwoDisksWithOnePathAreOneDisk) {
+  EXPECT_EQ(errors("[broker]\nid = 1\nmetadata = \"local\"\n"
+                   "[[storage.disk]]\npath = \"/data/b\"\n"
+                   "[[storage.disk]]\npath = \"/data/c\"\n"
+                   "[[storage.disk]]\npath = \"/data/b/\"\n"),
+            "broker.toml:9:8: storage.disk.path: /data/b is there twice; each disk has a "
+            "[[storage.disk]] of its own\n");
 }
 
 TEST_F(ConfigErrors, DuplicateKeysAreNamed) {

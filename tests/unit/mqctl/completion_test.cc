@@ -16,7 +16,7 @@ Words complete(const Words& words) {
 
 TEST(Completion, VerbsThenNames) {
   EXPECT_EQ(complete({"to"}), Words{"topic"});
-  EXPECT_EQ(complete({"topic", ""}), (Words{"create", "delete", "describe", "list"}));
+  EXPECT_EQ(complete({"topic", ""}), (Words{"create", "delete", "describe", "list", "trim"}));
   EXPECT_EQ(complete({"topic", "describe", ""}), (Words{"audit", "orders"}));
   EXPECT_EQ(complete({"consume", "or"}), Words{"orders"});
   EXPECT_EQ(complete({"topic", "create", ""}), Words{}) << "a new name is free";

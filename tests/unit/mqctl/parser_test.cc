@@ -151,7 +151,7 @@ TEST_F(MqctlUsage, FlagsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(run({"produce", "t", "--print", "%o", "-o", "json"}), 2);
   EXPECT_EQ(run({"produce", "t", "--print", "%v"}), 2);
   EXPECT_EQ(run({"consume", "t", "-J", "--raw"}), 2);
-  EXPECT_EQ(run({"consume", "t", "-o", "@-1h"}), 2);
+  EXPECT_EQ(run({"consume", "t", "-o", "@yesterday"}), 2);
   EXPECT_EQ(run({"consume", "t", "-o", "json"}), 2) << "a stream is jsonl";
   EXPECT_EQ(run({"topic", "list", "--fields", "name"}), 2);
   EXPECT_EQ(run({"local", "up", "-n", "3"}), 2);

@@ -5,7 +5,7 @@
 namespace mq::mqctl {
 namespace {
 
-OffsetSpan span(std::string_view text) { return parse_offsets(text).span.value(); }
+OffsetSpan span(std::string_view text) { return parse_offsets(text, 0).span.value(); }
 
 RecordView record(std::int32_t partition, std::int64_t offset) {
   RecordView view;
@@ -62,6 +62,18 @@ TEST(ReadPlan, PositionsCountWhereOffsetsHoldNoRecords) {
   auto plan = ReadPlan::make({{{"t", 0}, {0, 10}}}, span("start"), true, error);
   ASSERT_TRUE(plan);
   plan->advance({{{"t", 0}, 10}});
+  EXPECT_TRUE(plan->done());
+}
+
+TEST(ReadPlan, TimesAreWhereTheBrokerFoundThem) {
+  std::string error;
+  ReadPlan::AtTimes times;
+  times.start[{"t", 0}].offset = 7;
+  times.end[{"t", 0}].offset = 9;
+  auto plan = ReadPlan::make({{{"t", 0}, {5, 20}}}, span("@1:@2"), false, error, times);
+  ASSERT_TRUE(plan) << error;
+  EXPECT_EQ(plan->starts().begin()->second.offset, 7);
+  EXPECT_TRUE(plan->take(record(0, 8)));
   EXPECT_TRUE(plan->done());
 }
 

@@ -67,8 +67,16 @@ TEST(HostileHeaders, NumbersOutsideTheirRangeAreRefusedNotCutOff) {
 TEST(HostileHeaders, UnknownEnumerationValuesAreRefused) {
   EXPECT_FALSE(produce_accepts(WireWriter().number(16, 3).text()));
   EXPECT_FALSE(produce_accepts(WireWriter().number(16, std::uint64_t{1} << 32).text()));
-  const std::string entry = WireWriter().bytes(1, partition(kTopic, 3)).number(2, 2).text();
-  EXPECT_FALSE(decode_list_offsets_request(base::as_bytes(WireWriter().bytes(16, entry).text())));
+  const auto point = [](const WireWriter& entry) {
+    return decode_list_offsets_request(base::as_bytes(WireWriter().bytes(16, entry.text()).text()))
+        .has_value();
+  };
+  EXPECT_TRUE(point(WireWriter().bytes(1, partition(kTopic, 3)).number(2, 2)));
+  EXPECT_FALSE(point(WireWriter().bytes(1, partition(kTopic, 3)).number(2, 3)));
+  // A time goes with at_time only and lies behind 1970; 10 is 5 and 9 is -5 as zigzag.
+  EXPECT_TRUE(point(WireWriter().bytes(1, partition(kTopic, 3)).number(2, 2).number(3, 10)));
+  EXPECT_FALSE(point(WireWriter().bytes(1, partition(kTopic, 3)).number(2, 2).number(3, 9)));
+  EXPECT_FALSE(point(WireWriter().bytes(1, partition(kTopic, 3)).number(2, 1).number(3, 10)));
 }
 
 TEST(HostileHeaders, SignedFieldsBelowMinusOneAreRefused) {

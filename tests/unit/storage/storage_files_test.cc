@@ -3,6 +3,7 @@
 #include "storage/offset_index.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
+#include "storage/time_index.h"
 #include "storage_world.h"
 
 namespace mq::testing {
@@ -117,6 +118,77 @@ TEST(OffsetIndex, FileGoesBothWays) {
   EXPECT_EQ(loaded->epoch_starts, index.epoch_starts);
   EXPECT_FALSE(storage::load_segment_index(files, "x.index", Offset(7), 98));
   EXPECT_FALSE(storage::load_segment_index(files, "x.index", Offset(8), 99));
+}
+
+storage::TimeIndex sample_times() {
+  storage::TimeIndex times(Offset(7), 100);
+  times.note(1'700'000'000'000, Offset(7), 0);
+  times.note(1'700'000'000'000, Offset(9), 150);  // not older
+  times.note(1'700'000'000'005, Offset(12), 400);
+  times.note(1'700'000'000'006, Offset(13), 450);  // not a stride away
+  times.note(1'700'000'000'250, Offset(20), 500);
+  return times;
+}
+
+TEST(TimeIndex, FloorIsTheLastEntryThatIsOlder) {
+  const auto times = sample_times();
+  ASSERT_EQ(times.entries().size(), 3u);
+  const auto floor = [&](std::int64_t time_ms) { return times.floor(time_ms).position; };
+  EXPECT_EQ(floor(0), 0u);
+  EXPECT_EQ(floor(1'700'000'000'000), 0u);
+  EXPECT_EQ(floor(1'700'000'000'001), 0u);
+  EXPECT_EQ(floor(1'700'000'000'005), 0u);  // others of that time may lie before
+  EXPECT_EQ(floor(1'700'000'000'006), 400u);
+  EXPECT_EQ(floor(1'700'000'000'250), 400u);
+  EXPECT_EQ(floor(1'700'000'000'251), 500u);
+  EXPECT_EQ(times.floor(1'700'000'000'251).base_offset, Offset(20));
+}
+
+TEST(TimeIndex, GoldenFile) {
+  const auto file =
+      storage::seal(storage::kTimeIndexMagic, storage::encode_time_index(sample_times(), 600));
+  std::string hex;
+  for (const auto b : file) hex += fmt::format("{:02x}", static_cast<unsigned>(b));
+  EXPECT_EQ(hex,
+            "4d5154494d45530a0100000044000000e824ad600700000000000000580200000000000003000000"
+            "0068e5cf8b01000000000000000000000568e5cf8b0100000500000090010000fa68e5cf8b010000"
+            "0d000000f4010000");
+}
+
+TEST(TimeIndex, FileGoesBothWaysForItsSegmentOnly) {
+  SimFileSystem files;
+  ASSERT_TRUE(storage::write_time_index(files, "x.time", sample_times(), 600));
+  const auto loaded = storage::load_time_index(files, "x.time", Offset(7), 600);
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(loaded->entries(), sample_times().entries());
+  EXPECT_FALSE(storage::load_time_index(files, "x.time", Offset(7), 599));
+  EXPECT_FALSE(storage::load_time_index(files, "x.time", Offset(8), 600));
+}
+
+TEST(TimeIndex, EntriesThatDoNotRiseOrLieOutsideAreRefused) {
+  const auto body_with = [](std::vector<storage::TimeIndex::Entry> entries) {
+    storage::FieldWriter out;
+    out.put(std::int64_t{7});
+    out.put(std::uint64_t{600});
+    out.put(static_cast<std::uint32_t>(entries.size()));
+    for (const auto& entry : entries) {
+      out.put(entry.append_time_ms);
+      out.put(entry.relative_offset);
+      out.put(entry.position);
+    }
+    return std::vector<std::byte>(out.bytes().begin(), out.bytes().end());
+  };
+  EXPECT_TRUE(storage::decode_time_index(body_with({{5, 0, 0}, {6, 1, 599}})));
+  EXPECT_FALSE(storage::decode_time_index(body_with({{5, 0, 0}, {5, 1, 599}})));
+  EXPECT_FALSE(storage::decode_time_index(body_with({{5, 1, 0}, {6, 1, 599}})));
+  EXPECT_FALSE(storage::decode_time_index(body_with({{5, 0, 9}, {6, 1, 9}})));
+  EXPECT_FALSE(storage::decode_time_index(body_with({{5, 0, 600}})));
+  auto negative = body_with({});
+  negative[7] = std::byte{0x80};
+  EXPECT_FALSE(storage::decode_time_index(negative));
+  auto long_count = body_with({});
+  long_count[16] = std::byte{1};
+  EXPECT_FALSE(storage::decode_time_index(long_count));
 }
 
 }  // namespace

@@ -16,12 +16,18 @@ std::string Command::schema() const {
 
 const std::vector<Command>& all_commands() {
   static const std::vector<Command> commands = {
-      status_command(),          topic_list_command(),    topic_describe_command(),
-      topic_create_command(),    topic_delete_command(),  produce_command(),
-      consume_command(),         log_dump_command(),      log_verify_command(),
-      bench_produce_command(),   bench_consume_command(), bench_e2e_command(),
-      config_validate_command(), error_list_command(),    error_explain_command(),
-      local_up_command(),        local_down_command(),    completion_command(),
+      status_command(),          broker_disks_command(),
+      topic_list_command(),      topic_describe_command(),
+      topic_create_command(),    topic_delete_command(),
+      topic_trim_command(),      produce_command(),
+      consume_command(),         log_segments_command(),
+      log_dump_command(),        log_verify_command(),
+      log_find_command(),        log_index_rebuild_command(),
+      log_truncate_command(),    bench_produce_command(),
+      bench_consume_command(),   bench_e2e_command(),
+      config_validate_command(), error_list_command(),
+      error_explain_command(),   local_up_command(),
+      local_down_command(),      completion_command(),
       complete_command(),        version_command()};
   return commands;
 }
@@ -74,7 +80,6 @@ const std::vector<std::string>& commands_not_yet() {
                                                  "topic alter",
                                                  "topic add-partitions",
                                                  "topic undelete",
-                                                 "topic trim",
                                                  "topic offsets",
                                                  "topic locate",
                                                  "topic analyze",
@@ -98,7 +103,6 @@ const std::vector<std::string>& commands_not_yet() {
                                                  "broker drain",
                                                  "broker resume",
                                                  "broker decommission",
-                                                 "broker disks",
                                                  "broker loggers",
                                                  "partition list",
                                                  "partition describe",
@@ -128,10 +132,6 @@ const std::vector<std::string>& commands_not_yet() {
                                                  "quota list",
                                                  "quota set",
                                                  "quota unset",
-                                                 "log segments",
-                                                 "log find",
-                                                 "log index-rebuild",
-                                                 "log truncate",
                                                  "selftest disk",
                                                  "selftest network",
                                                  "bundle",
@@ -144,9 +144,8 @@ const std::vector<std::string>& commands_not_yet() {
 }
 
 const std::vector<std::string>& flags_not_yet() {
-  static const std::vector<std::string> names = {"-P",      "--profile", "-w",     "--watch",
-                                                 "--until", "-X",        "-g",     "--group",
-                                                 "--grep",  "--key",     "--match"};
+  static const std::vector<std::string> names = {
+      "-P", "--profile", "-w", "--watch", "--until", "-X", "-g", "--group", "--grep", "--match"};
   return names;
 }
 

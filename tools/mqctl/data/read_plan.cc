@@ -5,20 +5,29 @@
 #include <algorithm>
 
 namespace mq::mqctl {
+namespace {
+
+std::int64_t offset_in(const std::map<TopicPartition, TimedOffset>& found,
+                       const TopicPartition& partition) {
+  const auto at = found.find(partition);
+  return at == found.end() ? -1 : at->second.offset;
+}
+
+}  // namespace
 
 std::optional<ReadPlan> ReadPlan::make(const std::map<TopicPartition, OffsetRange>& ranges,
-                                       const OffsetSpan& span, bool stop_at_end,
-                                       std::string& error) {
+                                       const OffsetSpan& span, bool stop_at_end, std::string& error,
+                                       const AtTimes& times) {
   ReadPlan plan;
   for (const auto& [partition, range] : ranges) {
     Part part;
-    part.next = resolve(span.start, range);
+    part.next = resolve(span.start, range, offset_in(times.start, partition));
     if (part.next < range.start || part.next > range.end) {
       error = fmt::format("{} partition {} has offsets {} to {} (exclusive), not {}",
                           partition.topic, partition.partition, range.start, range.end, part.next);
       return std::nullopt;
     }
-    if (span.end) part.end = resolve(*span.end, range);
+    if (span.end) part.end = resolve(*span.end, range, offset_in(times.end, partition));
     if (stop_at_end) part.end = std::min(part.end.value_or(range.end), range.end);
     part.empty = part.next >= range.end;
     if (!part.end || part.next < *part.end) ++plan.open_;

@@ -15,10 +15,16 @@ namespace mq::mqctl {
 /// to stop before. Ends are fixed when the plan is made, so that a busy topic has one as well.
 class ReadPlan {
  public:
+  /// What the broker found for the places of a span that are times.
+  struct AtTimes {
+    std::map<TopicPartition, TimedOffset> start;
+    std::map<TopicPartition, TimedOffset> end;
+  };
   /// Nothing when a written start offset lies outside what the partition has; `error` then names
   /// partition, offset and range.
   static std::optional<ReadPlan> make(const std::map<TopicPartition, OffsetRange>& ranges,
-                                      const OffsetSpan& span, bool stop_at_end, std::string& error);
+                                      const OffsetSpan& span, bool stop_at_end, std::string& error,
+                                      const AtTimes& times = {});
 
   [[nodiscard]] std::map<TopicPartition, Start> starts() const;
   /// False when the record lies behind the partition's end and is not to be shown. Also notes how

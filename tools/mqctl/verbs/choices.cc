@@ -1,6 +1,23 @@
 #include "mqctl/verbs/choices.h"
 
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
 namespace mq::mqctl {
+
+std::vector<std::int32_t> partition_numbers(const Context& context) {
+  std::vector<std::int32_t> partitions;
+  if (!context.args.has("partition")) return partitions;
+  for (const auto part : base::split(context.args.text("partition"), ',')) {
+    const auto number = base::parse_unsigned(base::trim(part));
+    if (!number || *number > INT32_MAX)
+      throw Failed(usage_failure(fmt::format("-p: \"{}\" is not a partition", part),
+                                 "it takes one or more numbers, as in -p 0,2"));
+    partitions.push_back(static_cast<std::int32_t>(*number));
+  }
+  return partitions;
+}
 
 Flag acks_flag(std::string fallback) {
   return {.name = "acks",

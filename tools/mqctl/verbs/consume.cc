@@ -7,6 +7,7 @@
 #include "mqctl/data/read_plan.h"
 #include "mqctl/data/record_format.h"
 #include "mqctl/data/record_json.h"
+#include "mqctl/verbs/choices.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -16,27 +17,10 @@ using Clock = std::chrono::steady_clock;
 
 OffsetSpan wanted_span(const Context& context) {
   const auto& text = context.args.text("offset");
-  auto parsed = parse_offsets(text);
+  auto parsed = parse_offsets(text, wall_clock_ms());
   if (parsed.span) return *parsed.span;
-  if (parsed.not_available)
-    throw Failed(make_failure(protocol::WireError::not_available,
-                              fmt::format("-o {} is not in this release", text), parsed.error,
-                              "mqctl consume --help lists the forms of -o"));
   throw Failed(usage_failure(fmt::format("-o {} is not allowed", text), parsed.error,
                              "mqctl consume --help lists the forms of -o"));
-}
-
-std::vector<std::int32_t> wanted_partitions(const Context& context) {
-  std::vector<std::int32_t> partitions;
-  if (!context.args.has("partition")) return partitions;
-  for (const auto part : base::split(context.args.text("partition"), ',')) {
-    const auto number = base::parse_unsigned(base::trim(part));
-    if (!number || *number > INT32_MAX)
-      throw Failed(usage_failure(fmt::format("-p: \"{}\" is not a partition", part),
-                                 "it takes one or more numbers, as in -p 0,2"));
-    partitions.push_back(static_cast<std::int32_t>(*number));
-  }
-  return partitions;
 }
 
 /// Turns records into what goes to stdout.
@@ -79,7 +63,7 @@ class Run {
   explicit Run(Context& context)
       : context_(context),
         span_(wanted_span(context)),
-        partitions_(wanted_partitions(context)),
+        partitions_(partition_numbers(context)),
         printer_(context),
         limit_(context.args.has("count") ? context.args.number("count") : INT64_MAX) {
     for (const auto topic : base::split(context.args.positionals[0], ','))
@@ -115,13 +99,26 @@ class Run {
       into.push_back({topic, partition});
   }
 
+  static std::map<TopicPartition, TimedOffset> at_time(
+      Consumer& consumer, const std::vector<TopicPartition>& partitions, const Place& place,
+      const std::string& what) {
+    if (place.from != Place::From::time) return {};
+    std::map<TopicPartition, Timestamp> times;
+    for (const auto& partition : partitions)
+      times.emplace(partition, Timestamp(Duration(place.by)));
+    return take(consumer.offsets_for_times(times), what);
+  }
+
   void plan(Consumer& consumer) {
     std::vector<TopicPartition> partitions;
     for (const auto& topic : topics_) add_partitions(consumer, topic, partitions);
     const auto what = fmt::format("nothing was read from {}", context_.args.positionals[0]);
     const auto ranges = take(consumer.offsets(partitions), what);
+    ReadPlan::AtTimes times;
+    times.start = at_time(consumer, partitions, span_.start, what);
+    if (span_.end) times.end = at_time(consumer, partitions, *span_.end, what);
     std::string error;
-    plan_ = ReadPlan::make(ranges, span_, context_.args.on("exit"), error);
+    plan_ = ReadPlan::make(ranges, span_, context_.args.on("exit"), error, times);
     if (!plan_) throw Failed(make_failure(protocol::WireError::offset_out_of_range, what, error));
     if (auto assigned = consumer.assign(plan_->starts()); !assigned)
       throw_client(assigned.error(), what);
@@ -213,12 +210,14 @@ Command consume_command() {
       .summary = "Prints the records of topics",
       .details =
           "-o takes start, end, an offset N, +N (from the start), -N (the last N of each\n"
-          "partition), or START:END, where END is not shown. -o json and -o jsonl are the\n"
-          "output form, as everywhere.\n"
+          "partition), @TIME (what the broker appended then or later; TIME as in @-1h, @now,\n"
+          "@2026-11-29T14:20:07Z or @ and milliseconds since 1970), or START:END, where END is\n"
+          "not shown. -o json and -o jsonl are the output form, as everywhere.\n"
           "-f tokens: %t topic, %p partition, %o offset, %T time, %k key, %v value, %h headers;\n"
           "%k{hex}, %k{base64}, %k{json} (null and \"\" differ), %T{ms}; \\n \\t \\0 \\xHH.\n"
           "Keeps no offsets anywhere.",
       .examples = {"mqctl consume orders -e", "mqctl consume orders -o -10 -J",
+                   "mqctl consume orders -o @-5m:now -J",
                    "mqctl consume orders -o 100:200 -p 0 -f '%o %k %v\\n'",
                    "mqctl consume packages -e --raw > copy"},
       .positionals = {{.name = "TOPIC",
@@ -228,7 +227,7 @@ Command consume_command() {
                  .letter = 'o',
                  .kind = Kind::text,
                  .value = "WHERE",
-                 .help = "where to start, and where to end",
+                 .help = "where to start, and where to end: start, end, N, +N, -N, @TIME",
                  .fallback = "start"},
                 {.name = "partition",
                  .letter = 'p',

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "mqctl/cli/failure.h"
 
 namespace mq::mqctl {
@@ -31,6 +33,37 @@ std::vector<storage::PartitionDirectory> find_partitions(base::FileSystem& files
   std::vector<storage::PartitionDirectory> one;
   one.push_back(std::move(*partition));
   return one;
+}
+
+LockedData lock_data_of(base::FileSystem& files, const storage::PartitionDirectory& partition,
+                        const std::string& what) {
+  const auto slash = partition.path.rfind('/');
+  LockedData data;
+  data.path =
+      slash == std::string::npos ? "." : partition.path.substr(0, std::max<std::size_t>(slash, 1));
+  const auto identity = storage::read_identity(files, data.path);
+  if (!identity || !*identity) {
+    auto failure =
+        make_failure(protocol::WireError::wrong_directory, what,
+                     fmt::format("{} is no data directory: it has no identity", data.path),
+                     "give a partition's directory inside its data directory");
+    failure.item = partition.path;
+    throw Failed(std::move(failure));
+  }
+  const auto lock_path = data.path + "/lock";
+  auto lock = files.lock(lock_path);
+  if (!lock) {
+    const bool held = lock.error() == make_error_code(base::BaseErrc::locked);
+    auto failure = make_failure(
+        held ? protocol::WireError::directory_locked : protocol::WireError::file_unreadable, what,
+        held ? fmt::format("{} is in use by {}", data.path, files.lock_holder(lock_path))
+             : fmt::format("{}: {}", lock_path, lock.error().message()),
+        held ? "stop that broker first" : "");
+    failure.item = partition.path;
+    throw Failed(std::move(failure));
+  }
+  data.lock = std::move(*lock);
+  return data;
 }
 
 std::string partition_name(const storage::PartitionDirectory& partition) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@ namespace mq::mqctl {
 /// directory, or one segment file. Throws Failed when it is none of these.
 std::vector<storage::PartitionDirectory> find_partitions(base::FileSystem& files,
                                                          const std::string& path);
+/// The data directory that a partition's directory lies in, locked so that no broker starts on it.
+/// Throws Failed (DIRECTORY_LOCKED, with the holder's pid) while one works there. `what` says what
+/// was not done.
+struct LockedData {
+  std::string path;
+  std::unique_ptr<base::FileLock> lock;
+};
+LockedData lock_data_of(base::FileSystem& files, const storage::PartitionDirectory& partition,
+                        const std::string& what);
 /// "orders (4f1c…-0)", or its directory.
 std::string partition_name(const storage::PartitionDirectory& partition);
 

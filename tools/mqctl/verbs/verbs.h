@@ -6,14 +6,20 @@ namespace mq::mqctl {
 
 /// One entry of the command registry each, in the file that runs it.
 Command status_command();
+Command broker_disks_command();
 Command topic_list_command();
 Command topic_describe_command();
 Command topic_create_command();
 Command topic_delete_command();
+Command topic_trim_command();
 Command produce_command();
 Command consume_command();
 Command log_dump_command();
 Command log_verify_command();
+Command log_segments_command();
+Command log_find_command();
+Command log_index_rebuild_command();
+Command log_truncate_command();
 Command bench_produce_command();
 Command bench_consume_command();
 Command bench_e2e_command();

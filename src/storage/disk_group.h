@@ -1,0 +1,87 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "storage/disk.h"
+
+namespace mq::storage {
+
+/// What people want to know of one disk.
+struct DiskStatus {
+  std::string path;
+  base::Uuid disk;     ///< zero: it could not be opened
+  std::string state;   ///< "ok", "full", "failed"
+  std::string reason;  ///< why it failed
+  std::uint64_t used_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint32_t partitions = 0;
+};
+
+/// All data directories of one broker. A partition lives on one disk for life; which one is found
+/// by looking where its directory is. A disk that fails takes its own partitions offline and no
+/// others.
+///
+/// Lives on the home runtime, where all members are called. The first disk is the one whose absence
+/// no broker survives: the embedded metadata store is on it, and the list of disks, by which a disk
+/// that is missing is told from one that never was (else the partitions on it would be made anew,
+/// empty).
+class DiskGroup {
+ public:
+  struct Member {
+    std::string path;
+    std::unique_ptr<Disk> disk;  ///< null: it could not be opened, `reason` says why
+    std::string reason;
+    base::DiskExecutor* executor = nullptr;
+  };
+  /// The first member has a disk. Everything given outlives the group.
+  DiskGroup(std::vector<Member> members, base::FileSystem& files, base::Runtime& home);
+
+  /// As Disk::recover() for all of them at once. A disk that cannot be used is left out: its
+  /// partitions are named in the log and not served. An error, with refusal(): a partition that is
+  /// on two disks, or no disk that can be used.
+  asio::awaitable<Result<RecoverySummary>> recover(
+      std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
+      std::function<void(const RecoveryProgress&)> progress);
+  [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+  void start();
+  /// All of them; the first error, if any disk has not stopped cleanly.
+  asio::awaitable<Result<void>> stop();
+
+  [[nodiscard]] PartitionLog* find(const model::PartitionId& id) const;
+  /// Each on the disk that has the most room for one more partition; one that was tried before
+  /// stays where it was. Errors: those of Disk::create_logs(); storage_full or disk_failed when no
+  /// disk takes any.
+  asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs);
+  asio::awaitable<Result<void>> delete_topic(base::Uuid topic);
+  void give_up_deletions();
+
+  [[nodiscard]] std::vector<base::Uuid> disks() const;
+  [[nodiscard]] std::vector<DiskStatus> status() const;
+  /// Partitions that the metadata puts here and no disk that could be read has.
+  [[nodiscard]] const std::set<model::PartitionId>& missing() const noexcept { return missing_; }
+
+ private:
+  struct Run;
+
+  asio::awaitable<Result<void>> look(Run& run);
+  void assign(Run& run, std::vector<LogSpec> known);
+  asio::awaitable<Result<std::vector<std::string>>> absent_disks();
+  asio::awaitable<void> recover_one(Run& run, std::size_t member);
+  void leave_out(std::size_t member, std::string reason);
+  [[nodiscard]] Result<std::size_t> roomiest(const std::vector<std::size_t>& added) const;
+  [[nodiscard]] bool usable(std::size_t member) const;
+
+  std::vector<Member> members_;
+  base::FileSystem& files_;
+  base::Runtime& home_;
+  std::map<model::PartitionId, std::size_t> placed_;  // where a directory may be
+  std::set<model::PartitionId> missing_;
+  std::string refusal_;
+};
+
+}  // namespace mq::storage
