@@ -141,8 +141,8 @@ class JournalBench {
       part.log->on_changed([this, &part] { answered(part); });
       send(part);
     }
-    check_end();
-    home_.run();
+    auto waiting = until_end();
+    testing::run(home_, std::move(waiting), std::chrono::hours(1));
     measured.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     groups = counters_.get("storage_journal_groups_total").value();
     journal_bytes = counters_.get("storage_journal_bytes_total").value();
@@ -170,17 +170,16 @@ class JournalBench {
   }
 
   /// At least the time asked for, then until the journal has gone round often enough.
-  void check_end() {
-    home_.start_timer(home_.now() + std::chrono::milliseconds(100), [this] {
+  asio::awaitable<void> until_end() {
+    while (!ending_) {
+      co_await home_.sleep_for(std::chrono::milliseconds(100));
       const auto spent = Clock::now() - start_;
       const bool long_enough = spent >= std::chrono::seconds(options_.seconds);
       // Two files are in use in turn, and more when recovery points lag.
       const auto begun = counters_.get("storage_journal_files_begun_total").value();
       const bool round = begun > std::int64_t{4} * options_.cycles;
       ending_ = (long_enough && round) || spent >= std::chrono::seconds(10 * options_.seconds);
-      if (ending_) return home_.stop();
-      check_end();
-    });
+    }
   }
 
   const Options& options_;
