@@ -29,18 +29,18 @@ using storage::TruncatePlan;
   throw Failed(std::move(failure));
 }
 
-/// What replay would write back cannot be cut from outside.
+/// The journal remembers up to where the log was durable; a log that ends before that is taken for
+/// damaged at the next start.
 void check_journal(base::FileSystem& files, const std::string& data, const std::string& what,
                    const PartitionDirectory& partition) {
   const auto journal = files.exists(data + "/journal");
-  const auto clean = files.exists(data + "/clean");
-  if (journal && *journal && (!clean || !*clean))
-    refuse(
-        what, partition,
-        fmt::format("{} has a journal and was not stopped cleanly: what it holds of this log would "
-                    "come back",
-                    data),
-        "start the broker, stop it with SIGTERM, then try again");
+  if (journal && !*journal) return;
+  auto failure =
+      make_failure(protocol::WireError::not_available, what,
+                   fmt::format("{} has a journal, which this release cannot tell of a cut", data),
+                   "--dry-run shows what would go");
+  failure.item = partition.path;
+  throw Failed(std::move(failure));
 }
 
 /// Beside the partitions that the metadata does not know, where no broker takes anything away.
@@ -106,7 +106,6 @@ Exit truncate(Context& context) {
   const bool dry_run = context.globals.dry_run;
   if (!dry_run && !context.globals.yes && !context.console.in_is_terminal) context.confirm("", "");
   const auto data = lock_data_of(files, partition, what);
-  check_journal(files, data.path, what, partition);
   const auto plan = make_plan(files, partition, what, model::Offset(context.args.number("after")));
   Report report(context);
   if (dry_run || plan.bytes == 0) {
