@@ -149,6 +149,7 @@ void Flusher::finish(Job& job, bool synced) {
       }
     }
   }
+  if (synced && !job.sealing.empty()) disk_->note_sealed();
   const auto end = synced ? std::optional(job.target) : std::nullopt;
   auto& worker = job.log->worker_;
   worker.post([log = std::move(job.log), end] { log->ended_(end); });

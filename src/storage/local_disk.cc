@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mutants.h"
 #include "storage/disk_files.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
@@ -13,8 +14,10 @@ namespace {
 using model::Offset;
 using model::PartitionId;
 
-/// Checkpoints because of rolls come at most this often.
-constexpr auto kCheckpointSpacing = std::chrono::milliseconds(1000);
+/// Rest after a checkpoint, so that one roll after the other leaves the disk time for flushes.
+constexpr auto kCheckpointSpacing = std::chrono::milliseconds(100);
+/// And after one that could not be written.
+constexpr auto kCheckpointRetry = std::chrono::milliseconds(1000);
 constexpr int kRemovedAtOnce = 16;
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
@@ -46,6 +49,7 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
   listener_->check_space = [this] {
     if (!stopping_) tasks_.spawn("storage space check", check_space());
   };
+  listener_->sealed = [this] { wake_.notify_all(); };
   state_->listen(listener_);
 }
 
@@ -271,22 +275,32 @@ asio::awaitable<bool> LocalDisk::pause(std::chrono::milliseconds interval) {
   co_return !stopping_ && !state_->failed();
 }
 
+/// Waits for a finished segment that the checkpoint does not name, or else until `due`. False when
+/// the disk is stopping.
+asio::awaitable<bool> LocalDisk::checkpoint_wanted(base::TimePoint due) {
+  const auto waits = [&] {
+    const bool named =
+        flusher_->progress().rolls == checkpointed_.rolls || MQ_MUTANT("checkpoint_by_time_only");
+    return named && state_->home.now() < due;
+  };
+  while (!stopping_ && !state_->failed() && waits()) co_await wake_.wait_until(due);
+  co_return !stopping_ && !state_->failed();
+}
+
+/// At every roll, because recovery takes damage above the recovery point for a torn tail and cuts
+/// it, later segments included; and by time. Rolls that come meanwhile share the next one.
 asio::awaitable<void> LocalDisk::keep_checkpoint() {
-  const auto interval = state_->config.checkpoint_interval;
-  const auto step = std::min(interval, kCheckpointSpacing);
-  auto last = state_->home.now();
-  std::uint64_t rolls = 0;
+  auto due = state_->home.now() + state_->config.checkpoint_interval;
   while (true) {
-    const bool running = co_await pause(step);
-    if (!running) co_return;
+    const bool wanted = co_await checkpoint_wanted(due);
+    if (!wanted) co_return;
+    due = state_->home.now() + state_->config.checkpoint_interval;
     const auto seen = flusher_->progress();
-    const bool due = state_->home.now() - last >= interval && seen.changes != checkpointed_changes_;
-    if (!due && seen.rolls == rolls) continue;
-    last = state_->home.now();
-    rolls = seen.rolls;
-    checkpointed_changes_ = seen.changes;
+    if (seen.changes == checkpointed_.changes) continue;
     const auto written = co_await checkpoint_.write();
-    if (!written) checkpointed_changes_ = 0;
+    if (written) checkpointed_ = seen;
+    const bool running = co_await pause(written ? kCheckpointSpacing : kCheckpointRetry);
+    if (!running) co_return;
   }
 }
 

@@ -73,6 +73,7 @@ class LocalDisk final : public Disk {
   [[nodiscard]] std::string path_of(std::string_view name) const;
   [[nodiscard]] std::vector<LogPtr> logs() const;
   asio::awaitable<void> keep_checkpoint();
+  asio::awaitable<bool> checkpoint_wanted(base::TimePoint due);
   asio::awaitable<void> keep_memory_logs_synced();
   asio::awaitable<void> keep_retention();
   asio::awaitable<void> watch_space();
@@ -97,7 +98,7 @@ class LocalDisk final : public Disk {
   std::map<model::PartitionId, LogPtr> logs_;
   Checkpoint kept_;  // of logs that are offline: what an earlier run knew of them
   CheckpointWriter checkpoint_;
-  std::uint64_t checkpointed_changes_ = 0;
+  Flusher::Progress checkpointed_;  // what the newest checkpoint knows at least
   base::TaskGroup tasks_;
   base::WaitList wake_;
   bool stopping_ = false;

@@ -33,12 +33,13 @@ TEST_P(Mutants, AreFound) {
   FAIL() << mistake.name << " was not found within " << mistake.seeds_max << " seeds";
 }
 
-INSTANTIATE_TEST_SUITE_P(Storage, Mutants,
-                         ::testing::Values(Mistake{"serve_unsynced_tail", run_storage_world, 100},
-                                           Mistake{"retry_fsync_after_eio", run_storage_world, 100},
-                                           Mistake{"append_time_follows_the_clock",
-                                                   run_storage_world, 30}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Storage, Mutants,
+    ::testing::Values(Mistake{"serve_unsynced_tail", run_storage_world, 100},
+                      Mistake{"retry_fsync_after_eio", run_storage_world, 100},
+                      Mistake{"append_time_follows_the_clock", run_storage_world, 30},
+                      Mistake{"checkpoint_by_time_only", run_storage_world, 100}),
+    [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(Broker, Mutants,
                          ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -37,6 +38,9 @@ constexpr std::uint64_t kShortBytes = std::uint64_t{8} << 20;
 /// Per partition and life: many lives tell more than long ones.
 constexpr int kAppendsMax = 1500;
 
+/// A segment that was finished and synced so long ago is in the checkpoint, whatever stalls.
+constexpr auto kCheckpointed = 2s;
+
 enum class End { clean_stop, kill, power_cut };
 
 std::string_view text(End end) {
@@ -50,6 +54,16 @@ struct Partition {
   LogModel model;
   std::int32_t epoch = 0;
   std::int64_t confirmed_seen = 0;  // in this life
+  /// Durable offsets as they were seen in this life; the first is kCheckpointed old.
+  std::deque<std::pair<base::TimePoint, std::int64_t>> durable_seen;
+};
+
+/// Damage between two lives that no crash explains: the end of a finished segment is gone. The next
+/// life only starts, and must find it.
+struct Damage {
+  model::PartitionId partition;
+  std::string file;
+  std::vector<std::byte> whole;
 };
 
 /// What outlives the process: the machine, and what it did last.
@@ -79,6 +93,9 @@ struct Machine {
     partitions.push_back(std::make_unique<Partition>(std::move(spec), name));
   }
 
+  /// REC-1: breaks the end off a segment whose roll must be in the checkpoint, if there is one.
+  void damage_a_finished_segment();
+
   void fail(std::string what) {
     if (!violation.empty()) return;
     violation = std::move(what);
@@ -98,8 +115,33 @@ struct Machine {
   bool stopped_well = false;
   bool dirty = false;  // appends were tried since the last clean stop
   std::uint64_t appended = 0;
+  std::optional<Damage> damage;
   std::string violation;
 };
+
+void Machine::damage_a_finished_segment() {
+  const auto& partition = *partitions[random.below(partitions.size())];
+  const auto& settings = partition.spec.settings;
+  // Retention may have taken it already, for all we know.
+  if (settings.retention_age.count() > 0 || settings.retention_bytes > 0) return;
+  if (partition.durable_seen.empty() ||
+      partition.durable_seen.front().first + kCheckpointed > simulator.now())
+    return;
+  const auto durable = partition.durable_seen.front().second;
+  std::vector<std::string> segments;
+  for (const auto& file : files.files_below(fmt::format("{}/{}", kPath, partition.spec.id.text())))
+    if (file.ends_with(".log")) segments.push_back(file);
+  const auto base_of = [&](std::size_t i) {
+    return std::stoll(segments[i].substr(segments[i].size() - 24, 20));
+  };
+  std::size_t finished = 0;
+  while (finished + 1 < segments.size() && base_of(finished + 1) < durable) ++finished;
+  if (finished == 0) return;
+  const auto& file = segments[random.below(finished)];
+  damage = Damage{partition.spec.id, file, files.content(file)};
+  files.truncate_file(file, random.below(damage->whole.size()));
+  simulator.trace(fmt::format("the end of {} is lost", file));
+}
 
 /// One process: everything that a crash takes with it.
 class Life {
@@ -120,6 +162,7 @@ class Life {
   storage::DiskConfig config();
   asio::awaitable<void> live();
   asio::awaitable<bool> open_and_recover();
+  void check_damage_was_found(const storage::RecoverySummary& summary);
   asio::awaitable<void> check_recovered(Partition& partition);
   asio::awaitable<void> append_loop(Partition& partition);
   void append_one(Partition& partition, storage::PartitionLog& log);
@@ -139,6 +182,7 @@ class Life {
   [[nodiscard]] bool fault_struck() const {
     return fault_planned_ && machine_.files.faults_struck() > strikes_before_;
   }
+  void note_durable(Partition& partition, std::int64_t offset);
   void end_it(End how);
   bool run_until(const std::function<bool()>& done, base::Duration limit, std::string_view what);
 
@@ -154,6 +198,7 @@ class Life {
   bool unwound_ = false;
   bool stopped_ = false;
   bool fault_planned_ = false;
+  bool space_was_short_ = false;
   std::uint64_t strikes_before_ = machine_.files.faults_struck();
   base::TimePoint space_short_until_{};
 };
@@ -176,7 +221,7 @@ storage::DiskConfig Life::config() {
   config.tail_cache_bytes = random_.chance(0.5) ? 0 : 64 << 10;
   config.index_stride_bytes = 4 << 10;
   config.write_behind_bytes = 32 << 10;
-  config.checkpoint_interval = 500ms;
+  config.checkpoint_interval = random_.chance(0.5) ? 500ms : 5s;
   config.memory_sync_interval = 3s;
   config.retention_interval = 1s;
   config.space_interval = 200ms;
@@ -204,6 +249,10 @@ asio::awaitable<bool> Life::open_and_recover() {
   if (files_.dead()) co_return false;
   require(summary.has_value(), "recovery failed: {}", summary ? "" : summary.error().message());
   require(summary->moved_to_unknown.empty(), "REC-9: a known partition went to unknown/");
+  if (machine_.damage) {
+    check_damage_was_found(*summary);
+    co_return false;
+  }
   require(summary->offline.empty(), "REC-1: {} is offline though nothing was damaged",
           summary->offline.empty() ? "" : summary->offline.front().text());
   require(!machine_.stopped_well || (summary->clean && summary->bytes_scanned == 0),
@@ -216,6 +265,18 @@ asio::awaitable<bool> Life::open_and_recover() {
   }
   machine_.pages_lost = false;
   co_return true;
+}
+
+/// The life ends here and the file is whole again.
+void Life::check_damage_was_found(const storage::RecoverySummary& summary) {
+  const Damage& damage = *machine_.damage;
+  require(machine_.files.content(damage.file).size() < damage.whole.size() &&
+              summary.offline == std::vector{damage.partition},
+          "REC-1: {} lost its end long after it was finished, and the start did not say so",
+          damage.file);
+  files_.kill();
+  machine_.files.set_content(damage.file, damage.whole);
+  machine_.damage.reset();
 }
 
 asio::awaitable<void> Life::check_recovered(Partition& partition) {
@@ -241,6 +302,7 @@ asio::awaitable<void> Life::check_recovered(Partition& partition) {
   require(started.has_value() || files_.dead(), "{}: epoch {} was refused: {}",
           partition.model.name(), partition.epoch, started ? "" : started.error().message());
   partition.confirmed_seen = 0;
+  partition.durable_seen.clear();
 }
 
 asio::awaitable<void> Life::live() {
@@ -252,6 +314,13 @@ asio::awaitable<void> Life::live() {
     spawn("reader", read_loop(*partition));
   }
   spawn("trouble", trouble_loop());
+}
+
+void Life::note_durable(Partition& partition, std::int64_t offset) {
+  auto& seen = partition.durable_seen;
+  const auto now = machine_.simulator.now();
+  if (seen.empty() || seen.back().second != offset) seen.emplace_back(now, offset);
+  while (seen.size() > 1 && seen[1].first + kCheckpointed <= now) seen.pop_front();
 }
 
 void Life::observe() {
@@ -268,6 +337,7 @@ void Life::observe() {
             "PAR-1: {}: durable {}, confirmed {}, log end {}", partition->model.name(),
             log->durable_offset(), log->confirmed_end(), log->log_end_offset());
     partition->model.saw_durable(log->durable_offset().value());
+    note_durable(*partition, log->durable_offset().value());
     partition->model.saw_start(log->log_start_offset().value());
   }
 }
@@ -371,6 +441,7 @@ asio::awaitable<void> Life::trouble_loop() {
     if (dice < 3) {
       machine_.simulator.trace("the disk fills up");
       space_short_until_ = base::TimePoint::max();
+      space_was_short_ = true;
       machine_.files.set_capacity(machine_.files.used_bytes() + random_.below(3 << 20));
       co_await machine_.runtime.sleep_for(random_.duration(10ms, 3s));
       machine_.simulator.trace("space comes back");
@@ -418,6 +489,10 @@ void Life::end_it(End how) {
       ++machine_.boots;
     }
   }
+  const auto free = machine_.files.free_bytes(kPath);
+  const bool all_was_well = !fault_planned_ && !space_was_short_ && free && *free > kShortBytes;
+  if (how != End::clean_stop && serving_ && all_was_well && random_.chance(0.5))
+    machine_.damage_a_finished_segment();
   machine_.files.clear_faults();
   machine_.files.set_capacity(machine_.files.used_bytes() + kCapacity);
   ending_ = true;
@@ -434,7 +509,9 @@ bool Life::run_until(const std::function<bool()>& done, base::Duration limit,
 
 void Life::run() {
   const auto dice = random_.below(10);
-  const End planned = dice < 2 ? End::clean_stop : dice < 6 ? End::kill : End::power_cut;
+  const End planned = dice < 2 && !machine_.damage ? End::clean_stop
+                      : dice < 6                   ? End::kill
+                                                   : End::power_cut;
   // Mostly it dies in the middle of whatever it does with the disk, perhaps in recovery.
   if (planned != End::clean_stop && random_.chance(0.6))
     files_.kill_after(random_.between(1, random_.chance(0.3) ? 40 : 1000), [] {});
