@@ -38,6 +38,7 @@ Broker::Broker(BrokerParts parts)
   core_.topic_defaults = parts_.config.topic_defaults;
   core_.warnings = parts_.warnings;
   core_.home = &home_;
+  core_.move_stream = parts_.move_stream;
   for (std::size_t i = 0; i < parts_.workers.size(); ++i)
     core_.workers.push_back(std::make_unique<Worker>(core_, i, *parts_.workers[i]));
 }
@@ -108,7 +109,7 @@ Result<void> Broker::listen() {
     return refuse(acceptor.error(), used ? WireError::port_in_use : WireError::config_invalid,
                   fmt::format("cannot listen on {}: {}", bind.text(), why));
   }
-  listener_ = std::make_unique<Listener>(core_, *std::move(acceptor), parts_.move_stream);
+  listener_ = std::make_unique<Listener>(core_, *std::move(acceptor));
   core_.advertised = parts_.config.listener.advertised;
   if (core_.advertised.port == 0) core_.advertised.port = listener_->local().port;
   return {};

@@ -8,7 +8,7 @@ namespace mq::broker {
 
 Request::Request(std::shared_ptr<Connection> connection, net::Frame frame, net::Lease memory)
     : connection_(std::move(connection)), frame_(std::move(frame)), memory_(std::move(memory)) {
-  connection_->request_began();
+  connection_->request_began(is_data());
 }
 
 Request::~Request() {
@@ -17,6 +17,11 @@ Request::~Request() {
 
 bool Request::wants_answer() const noexcept {
   return (frame_.head.flags & protocol::kFrameNoAnswer) == 0;
+}
+
+bool Request::is_data() const noexcept {
+  const auto key = static_cast<protocol::ApiKey>(frame_.head.api_key);
+  return key == protocol::ApiKey::produce || key == protocol::ApiKey::fetch;
 }
 
 Worker& Request::worker() const noexcept { return connection_->worker(); }
@@ -81,7 +86,7 @@ void Request::finish_silently() {
   release_memory();
   const auto connection = std::move(connection_);
   connection_ = nullptr;
-  connection->request_ended();
+  connection->request_ended(is_data());
 }
 
 }  // namespace mq::broker

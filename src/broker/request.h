@@ -29,6 +29,8 @@ class Request {
   [[nodiscard]] base::MutableBytes payload() const noexcept { return frame_.payload; }
   [[nodiscard]] const base::Buffer& body() const noexcept { return frame_.body; }
   [[nodiscard]] bool wants_answer() const noexcept;
+  /// Produce or Fetch.
+  [[nodiscard]] bool is_data() const noexcept;
   [[nodiscard]] Connection& connection() const noexcept { return *connection_; }
   [[nodiscard]] Worker& worker() const noexcept;
   [[nodiscard]] Core& core() const noexcept;

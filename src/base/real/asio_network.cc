@@ -40,6 +40,9 @@ class AsioStream final : public Stream {
     const auto remote = socket_.remote_endpoint(ignored);
     if (!ignored) peer_ = text_of(remote);
   }
+  /// Goes on with one of another runtime.
+  AsioStream(tcp::socket socket, std::string peer)
+      : socket_(std::move(socket)), peer_(std::move(peer)) {}
 
   asio::awaitable<Result<std::size_t>> read_some(
       std::span<const asio::mutable_buffer> into) override {
@@ -176,7 +179,7 @@ Result<std::unique_ptr<Stream>> move_stream(std::unique_ptr<Stream> stream, Real
   tcp::socket socket(to.context());
   socket.assign(protocol, handle, error);
   if (error) return map_error(error);
-  std::unique_ptr<Stream> moved = std::make_unique<AsioStream>(std::move(socket));
+  std::unique_ptr<Stream> moved = std::make_unique<AsioStream>(std::move(socket), stream->peer());
   return moved;
 }
 
