@@ -72,8 +72,9 @@ asio::awaitable<void> BrokerLife::run_start() {
     serving_ = true;
     machine_.simulator.trace("the broker serves");
   }
-  require(started.has_value() || files_.dead() || ending_, "the broker did not start: {}",
-          broker_->refusal().text);
+  require(started.has_value() || files_.dead() || ending_ || machine_.sync_fault_struck(),
+          "the broker did not start: {}", broker_->refusal().text);
+  refused_ = !started.has_value();
 }
 
 void BrokerLife::die_after(std::uint64_t changes) {

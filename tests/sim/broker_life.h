@@ -26,7 +26,9 @@ class BrokerLife {
   /// It will die in the middle of its `changes`-th change to the disk from now.
   void die_after(std::uint64_t changes);
   [[nodiscard]] bool serving() const noexcept { return serving_ && !files_.dead(); }
-  [[nodiscard]] bool dead() const noexcept { return files_.dead(); }
+  [[nodiscard]] bool dead() const noexcept { return files_.dead() || refused_; }
+  /// It lives and its disk is offline: only a new start helps.
+  [[nodiscard]] bool disk_failed() const { return serving() && broker_->core().disk->failed(); }
   /// Ends it. After a crash nothing that it does has an effect any more.
   void end(BrokerEnd how);
   /// Everything in it has ended, so that it may be destroyed.
@@ -56,6 +58,7 @@ class BrokerLife {
   bool serving_ = false;
   bool ending_ = false;
   bool unwound_ = false;
+  bool refused_ = false;
 };
 
 }  // namespace mq::sim

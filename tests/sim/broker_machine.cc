@@ -31,6 +31,19 @@ void BrokerMachine::fail(std::string what) {
   simulator.trace("VIOLATION " + violation);
 }
 
+void BrokerMachine::plan_sync_fault() {
+  testing::Fault fault;
+  fault.operation = testing::FileOperation::sync;
+  fault.skip = static_cast<int>(random.below(20));
+  files.inject(std::move(fault));
+  simulator.trace("a sync will fail");
+}
+
+void BrokerMachine::forget_faults() {
+  files.clear_faults();
+  strikes_seen_ = files.faults_struck();
+}
+
 asio::awaitable<void> BrokerMachine::guarded(asio::awaitable<void> task) {
   try {
     co_await std::move(task);

@@ -42,8 +42,17 @@ struct BrokerMachine {
   testing::SimFileSystem files;
   std::shared_ptr<metadata::MemoryStoreState> metadata =
       std::make_shared<metadata::MemoryStoreState>();
+  /// One of the next syncs fails; its disk is offline from then on.
+  void plan_sync_fault();
+  [[nodiscard]] bool sync_fault_struck() const { return files.faults_struck() > strikes_seen_; }
+  /// At the end of a process: the next one's disk works.
+  void forget_faults();
+
   int boots = 1;
   std::string violation;
+
+ private:
+  std::uint64_t strikes_seen_ = 0;
 };
 
 }  // namespace mq::sim

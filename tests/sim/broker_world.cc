@@ -37,12 +37,13 @@ class World {
   bool start_broker(bool may_die);
   void end_broker(BrokerEnd how);
   asio::awaitable<void> create_topics();
-  asio::awaitable<void> create_topic(const Topic& topic);
+  asio::awaitable<bool> create_topic(const Topic& topic);
   void check_recovered();
   asio::awaitable<void> trouble();
   void calm_down();
   void check_all();
   [[nodiscard]] bool caught_up();
+  [[nodiscard]] bool broken() const { return life_->dead() || life_->disk_failed(); }
   void end_clients();
   bool wait_for(const std::function<bool()>& done, base::Duration limit, std::string_view what);
   storage::PartitionLog* log_of(const std::string& topic, std::int32_t partition);
@@ -73,8 +74,6 @@ void World::draw_topics() {
     topic.overrides["segment.bytes"] = "1MiB";
     topic.overrides["retention.age"] = "forever";
     if (machine_.random.chance(0.2)) topic.overrides["retention.age"] = "30s";
-    for (std::int32_t p = 0; p < topic.partitions; ++p)
-      ledger_.has_retention[{topic.name, p}] = topic.overrides["retention.age"] == "30s";
     topics_.push_back(std::move(topic));
   }
 }
@@ -129,6 +128,7 @@ void World::check_recovered() {
       require(log != nullptr, "{}: no log after a restart", ledger.name());
       const auto end = log->log_end_offset().value();
       const bool may_lose = topic.memory && pages_lost_;
+      if (may_lose) ledger_.doubtful.insert({topic.name, p});
       if (may_lose && end < ledger.end()) {
         ++ledger_.losses[{topic.name, p}];
         ledger.forget_from(end);
@@ -165,22 +165,35 @@ void World::end_broker(BrokerEnd how) {
   life_.reset();
 }
 
-asio::awaitable<void> World::create_topic(const Topic& topic) {
+/// One try in this life; false when another is needed.
+asio::awaitable<bool> World::create_topic(const Topic& topic) {
   protocol::NewTopic wanted;
   wanted.name = topic.name;
   wanted.partitions = topic.partitions;
   wanted.settings = topic.overrides;
   const auto deadline = machine_.runtime.now() + 10s;
+  const auto life = lives_;
   const auto made =
       co_await life_->broker().core().controller->create_topic(std::move(wanted), false, deadline);
-  require(
-      made.status.ok() || made.status.error() == protocol::WireError::topic_exists || life_->dead(),
-      "{} was not created: {}", topic.name, made.status.text);
+  if (life != lives_ || !life_ || broken()) co_return false;
+  const bool there = made.status.ok() || made.status.error() == protocol::WireError::topic_exists;
+  require(there || made.status.error() == protocol::WireError::storage_full ||
+              made.status.error() == protocol::WireError::timed_out,
+          "{} was not created: {}", topic.name, made.status.text);
+  co_return there;
 }
 
 asio::awaitable<void> World::create_topics() {
-  for (const auto& topic : topics_) co_await create_topic(topic);
-  topics_made_ = !life_->dead();
+  const auto life = lives_;
+  for (const auto& topic : topics_) {
+    bool made = false;
+    while (!made) {
+      if (life != lives_ || !life_ || broken()) co_return;
+      made = co_await create_topic(topic);
+      co_await machine_.runtime.sleep_for(100ms);
+    }
+  }
+  topics_made_ = true;
 }
 
 asio::awaitable<void> World::trouble() {
@@ -206,7 +219,9 @@ asio::awaitable<void> World::trouble() {
       co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 10s));
       machine_.files.set_capacity(machine_.files.used_bytes() + kDiskBytes);
       machine_.simulator.trace("space comes back");
-    } else if (life_) {
+    } else if (dice == 8) {
+      machine_.plan_sync_fault();
+    } else {
       const auto by = static_cast<std::int64_t>(machine_.random.below(20'000)) - 10'000;
       machine_.runtime.jump_wall_clock(by);
     }
@@ -289,20 +304,21 @@ void World::run() {
     if (up && topics_made_) machine_.checked([this] { check_recovered(); });
     if (up && !topics_made_) machine_.spawn("create topics", create_topics());
     if (up && final) {
-      wait_for([this] { return topics_made_ || life_->dead(); }, 1min, "topics are not created");
-      if (!life_->dead()) {
+      wait_for([this] { return topics_made_ || broken(); }, 1min, "topics are not created");
+      if (!broken()) {
         calm_down();
-        if (!life_->dead()) machine_.checked([this] { check_all(); });
-        if (!life_->dead() || machine_.failed()) break;
+        if (!broken()) machine_.checked([this] { check_all(); });
+        if (!broken() || machine_.failed()) break;
       }
     }
     if (up && !final)
-      wait_for([this] { return life_->dead(); }, machine_.random.duration(50ms, 25s), "");
+      wait_for([this] { return broken(); }, machine_.random.duration(50ms, 25s), "");
     const auto dice = machine_.random.below(10);
     const BrokerEnd how = dice < 3 && !life_->dead() ? BrokerEnd::clean_stop
                           : dice < 6                 ? BrokerEnd::kill
                                                      : BrokerEnd::power_cut;
-    pages_lost_ = pages_lost_ || how == BrokerEnd::power_cut;
+    pages_lost_ = pages_lost_ || how == BrokerEnd::power_cut || machine_.sync_fault_struck();
+    machine_.forget_faults();
     end_broker(how);
     if (!life_ && !machine_.failed()) machine_.simulator.run_for(machine_.random.duration(0ms, 3s));
   }

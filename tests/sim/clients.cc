@@ -74,7 +74,7 @@ asio::awaitable<void> SimProducer::run() {
       co_await runtime_.sleep_for(100ms);
     }
   }
-  const auto pause_max = std::chrono::milliseconds(random_.between(1, 50));
+  const auto pause_max = std::chrono::milliseconds(random_.between(5, 200));
   while (sending_ && !machine_.failed()) {
     const auto burst = random_.between(1, random_.chance(0.1) ? 200 : 5);
     for (std::uint64_t i = 0; i < burst && sending_; ++i) send_one(*topic);
@@ -191,6 +191,10 @@ void SimConsumer::take(const RecordView& record) {
   require(next < 0 || record.offset == next, "LOG-1: {}/{}: a consumer got offset {} after {}",
           partition.topic, partition.partition, record.offset, next - 1);
   next = record.offset + 1;
+  const auto range = ledger_.range(partition);
+  require(!range || ledger_.doubtful.contains(partition) || record.offset < range->second,
+          "PAR-3: {}/{}: a consumer got offset {}, the confirmed end is {}", partition.topic,
+          partition.partition, record.offset, range ? range->second : -1);
   require(record.value.has_value(), "LOG-7: {}/{}: offset {} lost its value", partition.topic,
           partition.partition, record.offset);
   const auto value = base::as_text(*record.value);

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct SharedLedger {
   std::map<TopicPartition, std::unique_ptr<RecordLedger>> partitions;
   /// Raised when unsynced records may have been lost: positions beyond the log's end are no wonder.
   std::map<TopicPartition, int> losses;
-  std::map<TopicPartition, bool> has_retention;
+  /// Unsynced records may have been lost: what was fetched before may lie beyond the log's end.
+  std::set<TopicPartition> doubtful;
   /// What the broker's log holds now: [start, end). Nothing while no broker serves.
   std::function<std::optional<std::pair<std::int64_t, std::int64_t>>(const TopicPartition&)> range;
 };

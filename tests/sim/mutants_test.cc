@@ -41,12 +41,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"checkpoint_by_time_only", run_storage_world, 100}),
     [](const auto& info) { return info.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(Broker, Mutants,
-                         ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},
-                                           Mistake{"high_watermark_at_log_end", run_broker_world,
-                                                   60},
-                                           Mistake{"order_rule_off", run_broker_world, 60}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Broker, Mutants,
+    ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},
+                      Mistake{"high_watermark_at_log_end", run_broker_world, 60},
+                      Mistake{"reads_pass_the_high_watermark", run_broker_world, 60},
+                      Mistake{"order_rule_off", run_broker_world, 60}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace mq::sim
