@@ -8,7 +8,7 @@ product_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev llvm-14 mold ccache strace python3
-  shellcheck systemd
+  shellcheck systemd libfaketime
 )
 
 # The packages of the arguments that are not installed, one a line.
