@@ -4,6 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+
 namespace mq::broker {
 namespace {
 
@@ -15,7 +20,26 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+/// Both spellings of a uuid as one; anything else is unknown.
+std::string boot_id_of(std::string text) {
+  std::erase_if(text, [](char c) { return c == '-' || c == '\n'; });
+  const bool digits = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+  return text.size() == 32 && digits ? text : std::string();
+}
+
 }  // namespace
+
+std::string read_boot_id(base::FileSystem& files, const char* passed) {
+  if (passed) return boot_id_of(passed);
+  const auto file = files.open("/proc/sys/kernel/random/boot_id", base::OpenMode::read);
+  if (!file) return {};
+  std::array<std::byte, 64> bytes;
+  const auto got = (*file)->read_at(bytes, 0);
+  return got ? boot_id_of(std::string(base::as_text(base::Bytes(bytes).first(*got))))
+             : std::string();
+}
 
 Surroundings look_around() {
   Surroundings around;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_system.h"
 #include "config/broker_config.h"
 
 namespace mq::broker {
@@ -14,6 +15,10 @@ struct Surroundings {
   std::uint64_t open_files_max = 0;  ///< RLIMIT_NOFILE
 };
 Surroundings look_around();
+
+/// The machine's boot, 32 hexadecimal digits; empty if nothing tells. `passed` (or null) comes from
+/// the service manager: the sandbox of the service hides /proc/sys.
+std::string read_boot_id(base::FileSystem& files, const char* passed);
 
 /// Raises the soft limit of open files to the hard one.
 void raise_open_files_limit();

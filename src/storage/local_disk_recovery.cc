@@ -56,6 +56,12 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
   MQ_CO_TRY_VOID(begun);
   run.summary.clean = run.found.has_clean_marker;
   run.summary.lossy_suspect = lossy_suspect(run.found);
+  if (run.summary.lossy_suspect) {
+    base::log_warning("storage",
+                      "disk {}: the machine went down without a clean stop, or this is another "
+                      "disk: records acknowledged with durability = memory may be missing",
+                      state_->path);
+  }
 
   base::TaskGroup group(state_->home);
   for (std::size_t i = 0; i < kParallel; ++i) group.spawn("storage recovery", recover_some(run));

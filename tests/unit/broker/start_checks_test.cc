@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/real/posix_file_system.h"
+#include "support/sim_file_system.h"
+
 namespace mq::broker {
 namespace {
 
@@ -19,6 +22,18 @@ config::BrokerConfig bound_to(const std::string& host) {
 TEST(StartChecks, AnOrdinaryStartHasNothingToSay) {
   EXPECT_THAT(start_warnings(bound_to("127.0.0.1"), {false, 131'072}), IsEmpty());
   EXPECT_THAT(start_warnings(bound_to("::1"), {false, 131'072}), IsEmpty());
+}
+
+TEST(StartChecks, TheBootIdIsTheSameFromTheServiceManagerAndFromTheKernel) {
+  testing::SimFileSystem nothing;
+  EXPECT_EQ(read_boot_id(nothing, nullptr), "");
+  EXPECT_EQ(read_boot_id(nothing, "0123456789abcdef0123456789abcdef"),
+            "0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(read_boot_id(nothing, "01234567-89ab-cdef-0123-456789abcdef"),
+            "0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(read_boot_id(nothing, "%b"), "");
+  base::PosixFileSystem files;
+  EXPECT_EQ(read_boot_id(files, nullptr).size(), 32U);
 }
 
 TEST(StartChecks, EachOddityIsOneLine) {
