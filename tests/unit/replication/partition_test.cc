@@ -11,12 +11,17 @@ namespace {
 
 using testing::FakeLog;
 
+/// One partition on a log that confirms at once, as under `memory`, or when the test says so.
 struct PartitionTest : ::testing::Test {
+  explicit PartitionTest(bool confirm_at_once) : log(confirm_at_once) {}
+
   testing::Simulator simulator{1};
   testing::SimRuntime runtime{simulator};
   base::Counters counters;
+  FakeLog log;
+  Partition partition{runtime, log, counters};
 
-  base::Result<storage::AppendInfo> append(Partition& partition, std::uint64_t sequence) {
+  base::Result<storage::AppendInfo> append(std::uint64_t sequence) {
     std::array<std::byte, 4> batch{};
     return partition.append({}, batch, {7, 1, sequence});
   }
@@ -25,16 +30,20 @@ struct PartitionTest : ::testing::Test {
     }
   }
 };
+struct PartitionUnderMemory : PartitionTest {
+  PartitionUnderMemory() : PartitionTest(true) {}
+};
+struct PartitionUnderDisk : PartitionTest {
+  PartitionUnderDisk() : PartitionTest(false) {}
+};
 
 struct CountingWaiter final : FetchWaiter {
   void wake() override { ++woken; }
   int woken = 0;
 };
 
-TEST_F(PartitionTest, UnderMemoryAnAppendIsConfirmedAtOnce) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderMemory, UnderMemoryAnAppendIsConfirmedAtOnce) {
+  const auto appended = append(0);
   ASSERT_TRUE(appended);
   EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::leader));
   EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::all));
@@ -42,10 +51,8 @@ TEST_F(PartitionTest, UnderMemoryAnAppendIsConfirmedAtOnce) {
 }
 
 // PAR-2, PAR-3
-TEST_F(PartitionTest, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
+  const auto appended = append(0);
   ASSERT_TRUE(appended);
   EXPECT_FALSE(partition.is_acknowledged(*appended, Acks::leader));
   EXPECT_FALSE(partition.is_acknowledged(*appended, Acks::all));
@@ -60,12 +67,10 @@ TEST_F(PartitionTest, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
   EXPECT_EQ(partition.read(Offset(0), 100)->bytes, 1U);
 }
 
-TEST_F(PartitionTest, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderDisk, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
   std::vector<int> order;
   for (int i = 0; i < 3; ++i) {
-    const auto appended = append(partition, static_cast<std::uint64_t>(i));
+    const auto appended = append(static_cast<std::uint64_t>(i));
     partition.when_acknowledged(*appended, Acks::all, [&order, i](Error error) {
       EXPECT_FALSE(error);
       order.push_back(i);
@@ -77,10 +82,8 @@ TEST_F(PartitionTest, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
-TEST_F(PartitionTest, AcknowledgedTimesOutAtItsDeadline) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, AcknowledgedTimesOutAtItsDeadline) {
+  const auto appended = append(0);
   const auto deadline = runtime.now() + std::chrono::seconds(3);
   const auto outcome =
       testing::run(simulator, partition.acknowledged(*appended, Acks::all, deadline));
@@ -89,10 +92,8 @@ TEST_F(PartitionTest, AcknowledgedTimesOutAtItsDeadline) {
   partition.close();
 }
 
-TEST_F(PartitionTest, ANewLeaderEpochTakesTheAcknowledgementAway) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, ANewLeaderEpochTakesTheAcknowledgementAway) {
+  const auto appended = append(0);
   Error outcome;
   partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
   ASSERT_TRUE(log.start_epoch(model::LeaderEpoch(2)));
@@ -100,96 +101,80 @@ TEST_F(PartitionTest, ANewLeaderEpochTakesTheAcknowledgementAway) {
   EXPECT_EQ(outcome, make_error_code(ReplicationErrc::epoch_changed));
 }
 
-TEST_F(PartitionTest, ARefusedBatchDoesNotReachTheLog) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::out_of_order));
+TEST_F(PartitionUnderMemory, ARefusedBatchDoesNotReachTheLog) {
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::out_of_order));
   EXPECT_EQ(partition.log_end_offset(), Offset(0));
 }
 
 // A batch that the log refused has not been applied, so those behind it are not either.
-TEST_F(PartitionTest, AFailedAppendKeepsThoseBehindItOut) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, AFailedAppendKeepsThoseBehindItOut) {
+  ASSERT_TRUE(append(0));
   log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 2).error(), make_error_code(ReplicationErrc::out_of_order));
-  EXPECT_TRUE(append(partition, 1));
+  EXPECT_EQ(append(1).error(), make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(2).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_TRUE(append(1));
 }
 
 // PAR-5: the client starts anew, and what it sends first is refused again.
-TEST_F(PartitionTest, NothingOvertakesAZeroThatTheLogRefused) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, NothingOvertakesAZeroThatTheLogRefused) {
+  ASSERT_TRUE(append(0));
   log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 0).error(), make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::out_of_order));
-  EXPECT_TRUE(append(partition, 0));
-  EXPECT_TRUE(append(partition, 1));
+  EXPECT_EQ(append(0).error(), make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_TRUE(append(0));
+  EXPECT_TRUE(append(1));
 }
 
-TEST_F(PartitionTest, AnAppendWakesThoseWhoWaitForIt) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderMemory, AnAppendWakesThoseWhoWaitForIt) {
   CountingWaiter waiter;
   waiter.wanted = Offset(0);
   partition.add_waiter(waiter);
   CountingWaiter later;
   later.wanted = Offset(1);
   partition.add_waiter(later);
-  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(0));
   EXPECT_EQ(waiter.woken, 1);
   EXPECT_EQ(later.woken, 0);
-  ASSERT_TRUE(append(partition, 1));
+  ASSERT_TRUE(append(1));
   EXPECT_EQ(waiter.woken, 1);
   EXPECT_EQ(later.woken, 1);
 }
 
-TEST_F(PartitionTest, UnderDiskTheFlushWakesThoseWhoWait) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderDisk, UnderDiskTheFlushWakesThoseWhoWait) {
   CountingWaiter waiter;
   waiter.wanted = Offset(0);
   partition.add_waiter(waiter);
-  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(0));
   EXPECT_EQ(waiter.woken, 0);
   log.confirm(1);
   EXPECT_EQ(waiter.woken, 1);
 }
 
-TEST_F(PartitionTest, AWaiterThatLeavesIsNotWoken) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderMemory, AWaiterThatLeavesIsNotWoken) {
   {
     CountingWaiter waiter;
     waiter.wanted = Offset(0);
     partition.add_waiter(waiter);
   }
-  EXPECT_TRUE(append(partition, 0));
+  EXPECT_TRUE(append(0));
 }
 
-TEST_F(PartitionTest, CloseEndsEveryWait) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderDisk, CloseEndsEveryWait) {
   CountingWaiter waiter;
   waiter.wanted = Offset(0);
   partition.add_waiter(waiter);
-  const auto appended = append(partition, 0);
+  const auto appended = append(0);
   Error outcome;
   partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
   partition.close();
   EXPECT_EQ(outcome, make_error_code(ReplicationErrc::closed));
   EXPECT_EQ(waiter.woken, 1);
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::closed));
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::closed));
   EXPECT_EQ(partition.read(Offset(0), 1).error(), make_error_code(ReplicationErrc::closed));
 }
 
-TEST_F(PartitionTest, AFailedDiskFailsTheWaiters) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, AFailedDiskFailsTheWaiters) {
+  const auto appended = append(0);
   Error outcome;
   partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
   log.fail(make_error_code(storage::StorageErrc::disk_failed));
@@ -202,10 +187,8 @@ TEST_F(PartitionTest, AFailedDiskFailsTheWaiters) {
 }
 
 // PAR-1
-TEST_F(PartitionTest, AFallingConfirmedEndTakesThePartitionOffline) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, AFallingConfirmedEndTakesThePartitionOffline) {
+  ASSERT_TRUE(append(0));
   log.confirm(0);
   EXPECT_EQ(partition.high_watermark(), Offset(1));
   EXPECT_EQ(partition.failure(), make_error_code(ReplicationErrc::invariant_broken));
@@ -213,21 +196,17 @@ TEST_F(PartitionTest, AFallingConfirmedEndTakesThePartitionOffline) {
 }
 
 // LOG-1
-TEST_F(PartitionTest, AGapBetweenBatchesTakesThePartitionOffline) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, AGapBetweenBatchesTakesThePartitionOffline) {
+  ASSERT_TRUE(append(0));
   log.leave_gap(5);
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::invariant_broken));
-  EXPECT_EQ(append(partition, 2).error(), make_error_code(ReplicationErrc::invariant_broken));
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::invariant_broken));
+  EXPECT_EQ(append(2).error(), make_error_code(ReplicationErrc::invariant_broken));
 }
 
 // LOG-11
-TEST_F(PartitionTest, ReadsOutsideTheLogAreOutOfRange) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
-  ASSERT_TRUE(append(partition, 1));
+TEST_F(PartitionUnderMemory, ReadsOutsideTheLogAreOutOfRange) {
+  ASSERT_TRUE(append(0));
+  ASSERT_TRUE(append(1));
   log.trim(1);
   const auto out_of_range = make_error_code(ReplicationErrc::offset_out_of_range);
   EXPECT_EQ(partition.read(Offset(0), 1).error(), out_of_range);
@@ -236,12 +215,10 @@ TEST_F(PartitionTest, ReadsOutsideTheLogAreOutOfRange) {
   EXPECT_TRUE(partition.read(Offset(2), 1));
 }
 
-TEST_F(PartitionTest, ClosedWaitsForReadsFromTheDisk) {
-  FakeLog log(true);
+TEST_F(PartitionUnderMemory, ClosedWaitsForReadsFromTheDisk) {
   log.hang_disk(runtime);
   log.go_cold();
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(0));
   EXPECT_EQ(partition.read(Offset(0), 1).error(),
             make_error_code(storage::StorageErrc::not_cached));
   const auto reading = testing::start_for_outcome(simulator.executor(),
