@@ -73,6 +73,9 @@ class CrashableFile final : public base::File {
   Result<void> sync_all() override {
     return state_->change([&] { return file_->sync_all(); });
   }
+  Result<void> sync_file_system() override {
+    return state_->change([&] { return file_->sync_file_system(); });
+  }
   Result<void> truncate(std::uint64_t size) override {
     return state_->change([&] { return file_->truncate(size); });
   }

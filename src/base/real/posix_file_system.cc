@@ -69,6 +69,10 @@ class PosixFile final : public File {
     if (::fsync(fd_.get()) != 0) return failed("fsync", path_);
     return {};
   }
+  Result<void> sync_file_system() override {
+    if (::syncfs(fd_.get()) != 0) return failed("syncfs", path_);
+    return {};
+  }
   Result<void> truncate(std::uint64_t size) override {
     if (::ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) return failed("ftruncate", path_);
     return {};
@@ -206,13 +210,16 @@ Result<std::vector<DirectoryEntry>> PosixFileSystem::list_directory(const std::s
   DIR* const directory = ::opendir(path.c_str());
   if (!directory) return failed("opendir", path);
   std::vector<DirectoryEntry> entries;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads this stream
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     bool is_directory = entry->d_type == DT_DIR;
     if (entry->d_type == DT_UNKNOWN) {
       struct stat status {};
-      is_directory = ::lstat((path + "/" + name).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+      std::string below = path;
+      below.append("/").append(name);
+      is_directory = ::lstat(below.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
     }
     entries.push_back({name, is_directory});
   }

@@ -101,6 +101,37 @@ TEST(SimFileSystem, SyncAfterAFailedSyncSavesNothing) {
   for (const auto b : content) EXPECT_NE(b, std::byte{'x'});
 }
 
+TEST(SimFileSystem, UsedSpaceFollowsEveryChange) {
+  SimFileSystem files;
+  SimRandom random(5);
+  const auto name = [&] { return std::string(1, static_cast<char>('a' + random.below(4))); };
+  for (int step = 0; step < 2'000; ++step) {
+    const auto dice = random.below(20);
+    if (dice < 10) {
+      const auto file = *files.open(name(), OpenMode::create);
+      if (dice < 7) {
+        write(*file, random.below(9'000), 'x', random.below(20'000));
+      } else {
+        ASSERT_TRUE(file->truncate(random.below(20'000)));
+      }
+    } else if (dice < 13) {
+      static_cast<void>(files.remove_file(name()));
+    } else if (dice < 16) {
+      static_cast<void>(files.rename(name(), name()));
+    } else if (dice < 18) {
+      ASSERT_TRUE(files.sync_directory(""));
+    } else if (dice == 18) {
+      files.crash(random);
+    } else {
+      files.kill();
+    }
+    std::uint64_t expected = 0;
+    for (const auto& path : files.files_below(""))
+      expected += (files.content(path).size() + 4'095) / 4'096 * 4'096;
+    ASSERT_EQ(files.used_bytes(), expected) << "step " << step << ", dice " << dice;
+  }
+}
+
 TEST(SimFileSystem, FullDiskTakesPartOfAWrite) {
   SimFileSystem files;
   files.set_capacity(8'192);
