@@ -27,9 +27,9 @@ class File {
   /// Data and the metadata needed to read it back. An error means: never sync this file again.
   virtual Result<void> sync_data() = 0;
   virtual Result<void> sync_all() = 0;
-  /// Everything written so far on the whole file system that this file lies on, names included. Fails
-  /// for any write-back error of that file system since this file was opened. The device may still
-  /// hold it in its own cache: a sync_data() of a file there comes after.
+  /// Everything written so far on the whole file system that this file lies on, names included.
+  /// Fails for any write-back error of that file system since this file was opened. The device may
+  /// still hold it in its own cache: a sync_data() of a file there comes after.
   virtual Result<void> sync_file_system() = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
   /// Takes disk blocks for [position, position + bytes) without changing the file's size.
