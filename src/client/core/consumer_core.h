@@ -31,7 +31,7 @@ class ConsumerCore {
   /// The next records, or an error of one partition; nothing when there is nothing now. Never
   /// waits: on_data() tells.
   [[nodiscard]] std::optional<Result<Batch>> take();
-  void on_data(std::function<void()> call) { buffer_.on_data(std::move(call)); }
+  void on_data(std::function<void(std::size_t)> call) { buffer_.on_data(std::move(call)); }
   Result<void> set_paused(const std::vector<TopicPartition>& partitions, bool paused);
   [[nodiscard]] std::map<TopicPartition, std::int64_t> positions() const {
     return buffer_.positions();

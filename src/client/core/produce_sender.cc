@@ -313,6 +313,8 @@ void ProduceSender::answered(const SentPtr& sent, base::Result<net::Frame> frame
     settle(sent, read_response(*frame, &protocol::decode_produce_response, sent->where));
   }
   drain();
+  const auto at_rest = [](const auto& link) { return link.second->active.empty(); };
+  if (idle_ && std::ranges::all_of(links_, at_rest)) idle_();
 }
 
 void ProduceSender::settle(const SentPtr& sent, const Result<protocol::ProduceResponse>& response) {

@@ -38,6 +38,8 @@ class ProduceSender {
 
   /// Gets batches with their outcome, on the runtime, after their room was given back.
   void on_outcome(Sink sink) { sink_ = std::move(sink); }
+  /// Called, on the runtime, when the last request was answered and nothing waits to be sent.
+  void on_idle(std::function<void()> call) { idle_ = std::move(call); }
   /// Looks at what the accumulator has.
   void drain();
   /// Gives everything that is left this error (maybe_applied is set where a send was not refused).
@@ -90,6 +92,7 @@ class ProduceSender {
   Accumulator& accumulator_;
   const model::Codec codec_;
   Sink sink_;
+  std::function<void()> idle_;
   std::map<std::int32_t, std::unique_ptr<ProduceLink>> links_;
   std::vector<ProducerPartition*> news_;   // reused
   std::vector<ProduceBatchPtr> outcomes_;  // not yet reported
