@@ -18,7 +18,7 @@ using model::PartitionId;
 constexpr auto kCheckpointSpacing = std::chrono::milliseconds(100);
 /// And after one that could not be written.
 constexpr auto kCheckpointRetry = std::chrono::milliseconds(1000);
-constexpr int kRemovedAtOnce = 16;
+constexpr int kRemovedAtOnce = 32;  // files
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
 
@@ -189,7 +189,8 @@ asio::awaitable<void> LocalDisk::close_and_forget(PartitionId id) {
 
 asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
   co_await close_and_forget(id);
-  MQ_CO_TRY_VOID(co_await remove_directory(id.text()));
+  std::vector<std::string> doomed{id.text()};
+  MQ_CO_TRY_VOID(co_await remove_directories(std::move(doomed)));
   co_return co_await sync_own_directory();
 }
 
@@ -203,52 +204,59 @@ asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
   const auto work = [&] { entries = state_->files.list_directory(state_->path); };
   co_await state_->executor.run(work);
   if (!entries) co_return make_error_code(StorageErrc::io_failed);
-  std::size_t removed = 0;
+  std::vector<std::string> doomed;
   for (const auto& entry : *entries) {
     const auto id = parse_partition_directory_name(entry.name);
     if (!id || id->topic != topic) continue;
     kept_.erase(*id);
-    MQ_CO_TRY_VOID(co_await remove_directory(entry.name));
-    ++removed;
+    doomed.push_back(entry.name);
   }
+  MQ_CO_TRY_VOID(co_await remove_directories(doomed));
   MQ_CO_TRY_VOID(co_await sync_own_directory());
-  if (removed > 0)
-    base::log_info("storage", "disk {}: removed {} partition(s) of topic {}", state_->path, removed,
-                   topic.hex());
+  if (!doomed.empty())
+    base::log_info("storage", "disk {}: removed {} partition(s) of topic {}", state_->path,
+                   doomed.size(), topic.hex());
   co_return Result<void>();
 }
 
 /// REC-9: called for topics that the metadata holds as being deleted. Only what is ours inside is
 /// removed, a few files at a time, so that the disk's other work comes between.
-asio::awaitable<Result<void>> LocalDisk::remove_directory(std::string name) {
-  const std::string path = path_of(name);
-  while (true) {
+asio::awaitable<Result<void>> LocalDisk::remove_directories(std::vector<std::string> names) {
+  std::size_t done = 0;
+  while (done < names.size()) {
     if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
     if (giving_up_deletions_ || stopping_) co_return make_error_code(StorageErrc::closed);
     Result<void> removed;
-    const auto work = [&] { removed = remove_some_files(path); };
+    const auto work = [&] { removed = remove_some_files(names, done); };
     co_await state_->executor.run(work);
-    if (removed || removed.error() == make_error_code(base::BaseErrc::not_found))
-      co_return Result<void>();
-    if (removed.error() == make_error_code(base::BaseErrc::would_block)) continue;
-    base::log_warning("storage", "{} is not removed whole: {}", path, removed.error().message());
+    if (removed) continue;
+    base::log_warning("storage", "{} is not removed whole: {}", path_of(names[done]),
+                      removed.error().message());
     co_return make_error_code(StorageErrc::io_failed);
   }
+  co_return Result<void>();
 }
 
-/// would_block: there is more to remove.
-Result<void> LocalDisk::remove_some_files(const std::string& path) {
+/// From the directory names[done] on; one that is gone is counted in `done`.
+Result<void> LocalDisk::remove_some_files(const std::vector<std::string>& names,
+                                          std::size_t& done) {
   auto& files = state_->files;
-  MQ_TRY(const auto entries, files.list_directory(path));
   int left = kRemovedAtOnce;
-  for (const auto& entry : entries) {
-    const bool ours = parse_segment_file_name(entry.name) || parse_index_file_name(entry.name) ||
-                      entry.name.starts_with(kTopicFile);
-    if (!ours || entry.is_directory) continue;
-    if (left-- == 0) return make_error_code(base::BaseErrc::would_block);
-    MQ_TRY_VOID(files.remove_file(path + "/" + entry.name));
+  for (; done < names.size() && left > 0; ++done) {
+    const std::string path = path_of(names[done]);
+    const auto entries = files.list_directory(path);
+    if (!entries && entries.error() == make_error_code(base::BaseErrc::not_found)) continue;
+    if (!entries) return entries.error();
+    for (const auto& entry : *entries) {
+      const bool ours = parse_segment_file_name(entry.name) || parse_index_file_name(entry.name) ||
+                        entry.name.starts_with(kTopicFile);
+      if (!ours || entry.is_directory) continue;
+      if (left-- == 0) return {};
+      MQ_TRY_VOID(files.remove_file(path + "/" + entry.name));
+    }
+    MQ_TRY_VOID(files.remove_directory(path));
   }
-  return files.remove_directory(path);
+  return {};
 }
 
 asio::awaitable<Result<void>> LocalDisk::sync_own_directory() {

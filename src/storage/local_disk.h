@@ -82,8 +82,8 @@ class LocalDisk final : public Disk {
   void state_changed();
   asio::awaitable<void> close_log(LogPtr log);
   asio::awaitable<void> close_and_forget(model::PartitionId id);
-  asio::awaitable<Result<void>> remove_directory(std::string name);
-  Result<void> remove_some_files(const std::string& path);
+  asio::awaitable<Result<void>> remove_directories(std::vector<std::string> names);
+  Result<void> remove_some_files(const std::vector<std::string>& names, std::size_t& done);
   asio::awaitable<Result<void>> sync_own_directory();
   asio::awaitable<Result<void>> write_clean_marker();
   asio::awaitable<void> end_all();
