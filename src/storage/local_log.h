@@ -56,6 +56,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     return recent_bytes_.load(std::memory_order_relaxed);
   }
   std::uint32_t segments() const override { return static_cast<std::uint32_t>(sealed_.size() + 1); }
+  std::string read_damage() const override;
 
   // For the Disk.
   [[nodiscard]] base::Runtime& worker() const noexcept { return *spec_.worker; }
@@ -208,6 +209,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   std::vector<ExpiredSegment> expired_;  // below the log start, to be removed
   bool retaining_ = false;
+  /// Segment and position; offset -1: none.
   std::pair<model::Offset, std::uint64_t> damage_reported_{};
 };
 

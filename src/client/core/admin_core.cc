@@ -116,6 +116,7 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   to.topics = from.topics;
   to.partitions = from.partitions;
   to.partitions_not_serving = from.partitions_not_serving;
+  to.partitions_damaged = from.partitions_damaged;
   for (const auto& disk : from.disks) {
     to.disks.push_back(DiskDescription{disk.path, disk.state, disk.bytes_used, disk.bytes_free,
                                        disk.bytes_total, disk.partitions});

@@ -200,7 +200,9 @@ TEST(Recovery, FinishedSegmentIsNoTornTailFromItsRollOn) {  // REC-1
     EXPECT_EQ(world.log().log_end_offset(), end);
     EXPECT_TRUE(world.read(model::advance(end, -1)));
     const auto damaged = model::advance(world.log().log_end_offset(), -2);
+    EXPECT_EQ(world.log().read_damage(), "");
     EXPECT_EQ(world.read(damaged).error(), make_error_code(StorageErrc::partition_corrupt));
+    EXPECT_TRUE(world.log().read_damage().starts_with("0000")) << world.log().read_damage();
   }
 }
 
