@@ -33,6 +33,12 @@ base::TimePoint Request::deadline(std::uint32_t deadline_ms) const {
   return worker().runtime().now() + (deadline_ms == 0 ? limit : std::min(asked, limit));
 }
 
+base::TimePoint Request::deadline_for_answer(std::uint32_t deadline_ms) const {
+  constexpr base::Duration kOnTheWay = std::chrono::milliseconds(500);
+  const base::Duration left = deadline(deadline_ms) - worker().runtime().now();
+  return worker().runtime().now() + left - std::min(kOnTheWay, left / 10);
+}
+
 void Request::release_memory() {
   frame_.body = {};
   frame_.header = {};

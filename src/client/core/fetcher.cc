@@ -83,7 +83,7 @@ void Fetcher::fetch(std::int32_t broker, const std::vector<ReadPartitionPtr>& pa
   if (broker < 0) {
     set_trouble(make_error(Errc::partition_offline,
                            fmt::format("{} has no leader", partition_text(*partitions.front()))));
-    core_.metadata.refresh_soon();
+    for (const auto& partition : partitions) core_.metadata.refresh_soon(partition->id.topic);
     return;
   }
   const ConnectionPtr connection = core_.pool.find(broker);
@@ -123,7 +123,7 @@ void Fetcher::answered(const FetchPtr& fetch, base::Result<net::Frame> frame) {
   if (stopped_) return;
   if (!frame) {
     set_trouble(from_transport(frame.error(), fetch->where));
-    core_.metadata.refresh_soon();
+    for (const auto& [id, asked] : fetch->asked) core_.metadata.refresh_soon(id.topic);
     ended(fetch);
     return;
   }
@@ -140,8 +140,10 @@ void Fetcher::take(const FetchPtr& fetch, const net::Frame& frame) {
   const auto response = read_response(frame, &protocol::decode_fetch_response, fetch->where);
   if (!response) {
     set_trouble(response.error());
-    for (auto& [id, asked] : fetch->asked) back_off(*asked.partition);
-    if (response.error().retriable) core_.metadata.refresh_soon();
+    for (auto& [id, asked] : fetch->asked) {
+      back_off(*asked.partition);
+      if (response.error().retriable) core_.metadata.refresh_soon(id.topic);
+    }
     return;
   }
   set_trouble(std::nullopt);
@@ -206,7 +208,7 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
     buffer_.put_error(partition, asked.generation, std::move(error));
     return;
   }
-  if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon();
+  if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
   core_.log.warning(
       partition_text(partition),
       fmt::format("{}: {}; trying again", partition_text(partition), to_string(error)));

@@ -16,6 +16,8 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
   while (true) {
     std::map<std::int32_t, std::vector<Key>> by_leader;
     for (const Key& key : keys) {
+      if (core_.metadata.gone(key.first.topic))
+        co_return make_error(Errc::unknown_topic_id, "the topic was deleted");
       if (!found.contains(key)) by_leader[core_.metadata.leader(key.first)].push_back(key);
     }
     if (by_leader.empty()) co_return found;
@@ -28,7 +30,9 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
     }
     if (error.code == Errc::ok) continue;
     if (core_.runtime.now() + kPause >= deadline) co_return error;
-    core_.metadata.refresh_soon();
+    for (const auto& [broker, missing] : by_leader) {
+      for (const Key& key : missing) core_.metadata.refresh_soon(key.first.topic);
+    }
     co_await core_.runtime.sleep_for(kPause);
   }
 }

@@ -162,7 +162,7 @@ void ProduceSender::metadata_changed() {
 void ProduceSender::pump(ProduceLink& link) {
   if (link.broker < 0) {
     drop_idle(link);
-    if (!link.active.empty()) core_.metadata.refresh_soon();
+    for (const auto* partition : link.active) core_.metadata.refresh_soon(partition->id.topic);
     return;
   }
   const ConnectionPtr connection = core_.pool.find(link.broker);
@@ -367,7 +367,7 @@ void ProduceSender::refused(const Entry& entry, const protocol::Status& status,
   if (status.error() == protocol::WireError::stale_connection) leave_connection(partition);
   if (status.error() == protocol::WireError::batch_too_large)
     return refused_too_large(entry, where);
-  if (status.advice.refresh_metadata) core_.metadata.refresh_soon();
+  if (status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
   if (!status.advice.retriable) return finish(*entry.batch, from_status(status, where));
   partition.trouble = to_string(from_status(status, where));
   core_.log.warning(
@@ -412,9 +412,9 @@ void ProduceSender::give_up_under_way(const Sent& sent, const Error& error) {
     --entry.partition->in_flight;
     entry.partition->restart = true;
     entry.partition->trouble = to_string(error);
+    core_.metadata.refresh_soon(entry.partition->id.topic);
     collect(*entry.partition);
   }
-  core_.metadata.refresh_soon();
 }
 
 void ProduceSender::back_off(ProducerPartition& partition) {

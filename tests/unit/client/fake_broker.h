@@ -16,6 +16,7 @@
 #include "protocol/hello.h"
 #include "protocol/list_offsets.h"
 #include "protocol/metadata.h"
+#include "protocol/parts.h"
 #include "protocol/produce.h"
 #include "protocol/topics.h"
 
@@ -77,6 +78,7 @@ class FakeBroker {
   bool close_at_once = false;      ///< accepts and closes
   std::string greeting;            ///< sent instead of all that: another protocol
   base::Duration produce_delay{};  ///< before a produce is answered
+  bool endless_metadata = false;   ///< each answer has frames without end
   int topics_ready_after = 0;      ///< metadata requests until a created topic has leaders
   std::int32_t broker_id = 1;
   base::Uuid cluster = base::Uuid::from_random(1, 2);
@@ -87,6 +89,7 @@ class FakeBroker {
   int produced_batches = 0;
   int fetch_requests = 0;
   int metadata_requests = 0;
+  std::vector<std::string> metadata_asked;  ///< topics of the newest such request
   std::uint64_t fetched_bytes = 0;
 
   void break_connections();
@@ -101,7 +104,7 @@ class FakeBroker {
   asio::awaitable<void> write(ConnectionPtr connection);
   asio::awaitable<bool> handle(ConnectionPtr connection, net::Frame frame);
   void answer(Connection& connection, const protocol::FrameHead& request, const std::string& header,
-              std::string payload = {});
+              std::string payload = {}, bool more = false);
   void hello(Connection& connection, const net::Frame& frame);
   void metadata(Connection& connection, const net::Frame& frame);
   asio::awaitable<bool> produce(ConnectionPtr connection, net::Frame frame);
