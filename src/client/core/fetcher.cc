@@ -201,6 +201,7 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
       return;
     }
   }
+  if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
   Error error = from_status(result.status, where);
   if (!error.retriable) {
     error.message =
@@ -208,7 +209,6 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
     buffer_.put_error(partition, asked.generation, std::move(error));
     return;
   }
-  if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
   core_.log.warning(
       partition_text(partition),
       fmt::format("{}: {}; trying again", partition_text(partition), to_string(error)));
