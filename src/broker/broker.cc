@@ -166,12 +166,16 @@ asio::awaitable<Result<void>> Broker::recover() {
     }
   }
   co_await partitions_.serve_all(controller_->image());
-  const auto finished = co_await controller_->finish_half_done();
-  if (!finished) {
-    base::log_warning("broker", "changes left half done by the last run are not finished yet: {}",
-                      finished.error().message());
-  }
+  tasks_.spawn("half-done changes", finish_half_done());
   co_return Result<void>{};
+}
+
+/// Serving does not wait for it: deleted topics may have many files.
+asio::awaitable<void> Broker::finish_half_done() {
+  const auto finished = co_await controller_->finish_half_done();
+  if (finished || core_.stopping) co_return;
+  base::log_warning("broker", "changes left half done by the last run are not finished yet: {}",
+                    finished.error().message());
 }
 
 asio::awaitable<Result<void>> Broker::stop() {
@@ -199,9 +203,9 @@ asio::awaitable<Result<void>> Broker::stop() {
 asio::awaitable<void> Broker::stop_serving() {
   const auto deadline = home_.now() + core_.limits.drain_timeout;
   if (listener_) listener_->close();
-  co_await tasks_.wait();
   // The next start goes on with a deletion under way.
   if (disk_) disk_->give_up_deletions();
+  co_await tasks_.wait();
   if (controller_) co_await controller_->stop();
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), worker->stop(deadline));

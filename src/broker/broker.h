@@ -64,6 +64,7 @@ class Broker {
   asio::awaitable<base::Result<void>> open_disk();
   asio::awaitable<base::Result<void>> start_controller();
   asio::awaitable<base::Result<void>> recover();
+  asio::awaitable<void> finish_half_done();
   base::Result<void> listen();
   asio::awaitable<void> stop_serving();
   asio::awaitable<void> stop_disk();

@@ -158,9 +158,13 @@ asio::awaitable<Result<void>> LocalPartitions::open_topic(metadata::TopicPtr top
   co_return outcome;
 }
 
-asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {
+asio::awaitable<void> LocalPartitions::stop_topic(base::Uuid topic) {
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), drop_where(*worker, topic));
+}
+
+asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {
+  co_await stop_topic(topic);
   co_return co_await core_.disk->delete_topic(topic);
 }
 

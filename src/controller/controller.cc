@@ -115,6 +115,7 @@ asio::awaitable<Result<void>> Controller::finish_half_done() { return impl_->fin
 std::vector<base::Uuid> Controller::topics_being_deleted() const {
   return impl_->topics_being_deleted();
 }
+std::size_t Controller::deletions_under_way() const { return impl_->deletions_under_way(); }
 asio::awaitable<Result<void>> Controller::raise_leader_epochs(std::vector<LogEpoch> logs) {
   return impl_->raise_leader_epochs(std::move(logs));
 }

@@ -69,6 +69,8 @@ class Controller {
   asio::awaitable<Result<void>> finish_half_done();
   /// Topics whose replicas are to be deleted: their directories are ours, not strangers.
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const;
+  /// How many topics' files are being deleted just now.
+  [[nodiscard]] std::size_t deletions_under_way() const;
   /// A metadata store that came from a backup may lead with epochs that the logs have seen already:
   /// sets the epoch of each named partition above its log's. The new image has them.
   asio::awaitable<Result<void>> raise_leader_epochs(std::vector<LogEpoch> logs);
@@ -77,8 +79,8 @@ class Controller {
   /// open. When `deadline` passes first the answer is TIMED_OUT and the change goes on.
   asio::awaitable<protocol::TopicResult> create_topic(protocol::NewTopic topic, bool validate_only,
                                                       base::TimePoint deadline);
-  /// Success means that the topic is gone from the metadata and its replicas here serve no one;
-  /// their files are gone, or will be after the next try if that failed.
+  /// Success means that the topic is gone from the metadata and its replicas here serve no one.
+  /// Their files go afterwards, beside other changes, and are tried again when that fails.
   asio::awaitable<protocol::TopicResult> delete_topic(std::string name, base::TimePoint deadline);
 
   /// The newest image; never null after start(). Any thread.

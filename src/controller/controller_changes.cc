@@ -194,13 +194,20 @@ asio::awaitable<TopicResult> Controller::Impl::remove(std::string name) {
   result.partitions = static_cast<std::int32_t>(topic->partitions.size());
   deleting_.insert(topic->id);
   publish(image()->without_topic(name, next_version()));
-  const auto finished = co_await finish_delete(topic->id);
-  if (!finished) {
-    base::log_warning("controller", "topic {} is gone, its logs not yet: {}", name,
-                      finished.error().message());
-    want_repair();
-  }
+  co_await replicas_.stop_topic(topic->id);
+  finishing_.insert(topic->id);
+  tasks_.spawn("deleting a topic's logs", finish_beside(topic->id, std::move(name)));
   co_return result;
+}
+
+/// Very many logs take long, and neither their caller nor other changes wait for that.
+asio::awaitable<void> Controller::Impl::finish_beside(base::Uuid topic, std::string name) {
+  const auto finished = co_await finish_delete(topic);
+  finishing_.erase(topic);
+  if (finished || stopping_) co_return;
+  base::log_warning("controller", "topic {} is gone, its logs not yet: {}", name,
+                    finished.error().message());
+  want_repair();
 }
 
 asio::awaitable<Result<void>> Controller::Impl::finish_delete(base::Uuid topic) {

@@ -60,6 +60,7 @@ class Controller::Impl {
     const std::lock_guard lock(image_mutex_);
     return image_;
   }
+  [[nodiscard]] std::size_t deletions_under_way() const noexcept { return finishing_.size(); }
   void on_image(std::function<void(const ImagePtr&)> listener) {
     listeners_.push_back(std::move(listener));
   }
@@ -82,6 +83,7 @@ class Controller::Impl {
   asio::awaitable<void> sweep(base::Uuid topic);
   asio::awaitable<TopicResult> remove(std::string name);
   asio::awaitable<Result<void>> finish_delete(base::Uuid topic);
+  asio::awaitable<void> finish_beside(base::Uuid topic, std::string name);
 
   asio::awaitable<Result<void>> repair_if_needed();
   asio::awaitable<Result<void>> repair();
@@ -101,7 +103,8 @@ class Controller::Impl {
   NodeWriter writer_;
   TopicNodes nodes_;
   model::BrokerEpoch epoch_;
-  std::set<base::Uuid> deleting_;  ///< stand under /deleting
+  std::set<base::Uuid> deleting_;   ///< stand under /deleting
+  std::set<base::Uuid> finishing_;  ///< of them: finish_beside() is under way
 
   mutable std::mutex image_mutex_;  // guards image_, which any thread may read
   ImagePtr image_;

@@ -42,6 +42,7 @@ asio::awaitable<Result<void>> Controller::Impl::repair_deletes() {
   if (!ids) co_return ids.error();
   deleting_ = std::set(ids->begin(), ids->end());
   for (const auto& id : *ids) {
+    if (finishing_.contains(id)) continue;
     if (const auto topic = image()->find_topic(id))
       publish(image()->without_topic(topic->name, next_version()));
     MQ_CO_TRY_VOID(co_await finish_delete(id));

@@ -28,8 +28,12 @@ asio::awaitable<base::Result<void>> FakeReplicas::open_topic(metadata::TopicPtr 
   co_return base::Result<void>();
 }
 
-asio::awaitable<base::Result<void>> FakeReplicas::delete_topic(base::Uuid topic) {
+asio::awaitable<void> FakeReplicas::stop_topic(base::Uuid) {
   co_await runtime_.sleep_for(std::chrono::milliseconds(1));
+}
+
+asio::awaitable<base::Result<void>> FakeReplicas::delete_topic(base::Uuid topic) {
+  co_await runtime_.sleep_for(disk_.delete_time);
   ++disk_.deletes;
   if (disk_.delete_error) co_return disk_.delete_error;
   disk_.topics.erase(topic);
@@ -72,7 +76,10 @@ protocol::TopicResult ControllerFixture::create(const std::string& name, std::in
 }
 
 protocol::TopicResult ControllerFixture::remove(const std::string& name) {
-  return run(controller().delete_topic(name, in(std::chrono::hours(1))));
+  auto result = run(controller().delete_topic(name, in(std::chrono::hours(1))));
+  simulator_.run_until([this] { return controller().deletions_under_way() == 0; },
+                       std::chrono::hours(1));
+  return result;
 }
 
 std::vector<std::string> ControllerFixture::paths(const std::string& prefix) const {

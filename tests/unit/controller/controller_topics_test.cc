@@ -249,6 +249,26 @@ TEST_F(ControllerTopics, CallerThatGivesUpDoesNotStopTheChange) {
   expect_consistent();
 }
 
+TEST_F(ControllerTopics, FilesOfADeletedTopicHoldUpNobody) {
+  ASSERT_FALSE(start());
+  const auto first = create("orders");
+  ASSERT_TRUE(first.status.ok());
+  disk_.delete_time = std::chrono::minutes(10);
+  const auto began = runtime_.now();
+  EXPECT_TRUE(run(controller().delete_topic("orders", in(std::chrono::hours(1)))).status.ok());
+  EXPECT_TRUE(run(controller().delete_topic("orders", in(std::chrono::hours(1)))).status.error() ==
+              WireError::unknown_topic);
+  const auto second = create("orders");
+  EXPECT_TRUE(second.status.ok());
+  EXPECT_NE(second.id, first.id);
+  EXPECT_LT(runtime_.now() - began, std::chrono::minutes(1));
+  EXPECT_EQ(controller().deletions_under_way(), 1U);
+  EXPECT_THAT(controller().topics_being_deleted(), ::testing::ElementsAre(first.id));
+  simulator_.run_for(std::chrono::minutes(11));
+  EXPECT_EQ(disk_.deletes, 1);
+  expect_consistent();
+}
+
 TEST_F(ControllerTopics, QueueIsBounded) {
   latency_ = std::chrono::milliseconds(50);
   ASSERT_FALSE(start());
