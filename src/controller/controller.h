@@ -63,9 +63,9 @@ class Controller {
   /// one multi does not hold them, the first has the registration and each further one names its
   /// version. Errors: ControllerErrc, or MetadataErrc when the store failed.
   asio::awaitable<Result<void>> start();
-  /// Deletes what a crash left half done: replicas of topics under /deleting, state nodes of topics
-  /// that never became real. Needs the disks open. An error means that something is left for the
-  /// next try, which comes by itself.
+  /// Deletes what a crash left half done: state nodes of topics that never became real, and, beside
+  /// other changes, replicas of topics under /deleting. Needs the disks open. An error means that
+  /// something is left for the next try, which comes by itself.
   asio::awaitable<Result<void>> finish_half_done();
   /// Topics whose replicas are to be deleted: their directories are ours, not strangers.
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const;

@@ -195,15 +195,20 @@ asio::awaitable<TopicResult> Controller::Impl::remove(std::string name) {
   deleting_.insert(topic->id);
   publish(image()->without_topic(name, next_version()));
   co_await replicas_.stop_topic(topic->id);
-  finishing_.insert(topic->id);
-  tasks_.spawn("deleting a topic's logs", finish_beside(topic->id, std::move(name)));
+  finish_later(topic->id, std::move(name));
   co_return result;
+}
+
+void Controller::Impl::finish_later(base::Uuid topic, std::string name) {
+  if (finishing_.insert(topic).second)
+    tasks_.spawn("deleting a topic's logs", finish_beside(topic, std::move(name)));
 }
 
 /// Very many logs take long, and neither their caller nor other changes wait for that.
 asio::awaitable<void> Controller::Impl::finish_beside(base::Uuid topic, std::string name) {
   const auto finished = co_await finish_delete(topic);
   finishing_.erase(topic);
+  if (finished) base::log_info("controller", "topic {}: its logs are deleted", name);
   if (finished || stopping_) co_return;
   base::log_warning("controller", "topic {} is gone, its logs not yet: {}", name,
                     finished.error().message());

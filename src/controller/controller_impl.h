@@ -83,6 +83,7 @@ class Controller::Impl {
   asio::awaitable<void> sweep(base::Uuid topic);
   asio::awaitable<TopicResult> remove(std::string name);
   asio::awaitable<Result<void>> finish_delete(base::Uuid topic);
+  void finish_later(base::Uuid topic, std::string name);
   asio::awaitable<void> finish_beside(base::Uuid topic, std::string name);
 
   asio::awaitable<Result<void>> repair_if_needed();

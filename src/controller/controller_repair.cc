@@ -14,6 +14,7 @@ constexpr std::chrono::seconds kLongestPause{60};
 
 asio::awaitable<Result<void>> Controller::Impl::finish_half_done() {
   const auto turn = co_await queue_.wait_for_turn();
+  for (const auto& id : topics_being_deleted()) finish_later(id, id.hex());
   const auto repaired = co_await repair();
   if (!repaired) want_repair();
   co_return repaired;

@@ -55,7 +55,9 @@ base::Error ControllerFixture::start() {
   if (const auto started = run(controller().start()); !started) return started.error();
   // Recovery makes the logs that a crash kept from being made.
   for (const auto& [name, topic] : controller().image()->topics()) disk_.topics.insert(topic->id);
-  return run(controller().finish_half_done()).error();
+  const auto finished = run(controller().finish_half_done());
+  wait_for_files();
+  return finished.error();
 }
 
 void ControllerFixture::stop() {
@@ -77,9 +79,13 @@ protocol::TopicResult ControllerFixture::create(const std::string& name, std::in
 
 protocol::TopicResult ControllerFixture::remove(const std::string& name) {
   auto result = run(controller().delete_topic(name, in(std::chrono::hours(1))));
+  wait_for_files();
+  return result;
+}
+
+void ControllerFixture::wait_for_files() {
   simulator_.run_until([this] { return controller().deletions_under_way() == 0; },
                        std::chrono::hours(1));
-  return result;
 }
 
 std::vector<std::string> ControllerFixture::paths(const std::string& prefix) const {

@@ -55,6 +55,8 @@ class ControllerFixture : public ::testing::Test {
 
   protocol::TopicResult create(protocol::NewTopic topic, bool validate_only = false);
   protocol::TopicResult create(const std::string& name, std::int32_t partitions = -1);
+  /// Until the files of deleted topics are gone or have failed to go.
+  void wait_for_files();
   /// Waits for the files too.
   protocol::TopicResult remove(const std::string& name);
   metadata::TopicPtr topic(const std::string& name) {
