@@ -132,7 +132,8 @@ asio::awaitable<void> LocalPartitions::drop_all() {
 }
 
 asio::awaitable<Result<void>> LocalPartitions::create_missing(metadata::TopicPtr topic) {
-  constexpr std::size_t kAtOnce = 512;
+  // Each piece waits for one sync of the file system, with whatever others write there.
+  constexpr std::size_t kAtOnce = 2048;
   std::vector<storage::LogSpec> specs;
   for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
     const auto& assignment = topic->partitions[i];

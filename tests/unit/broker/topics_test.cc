@@ -200,7 +200,7 @@ protocol::TopicResult remove(testing::RawClient& admin, const std::string& name,
 
 // MET-2
 TEST_P(TopicsTest, ChangesThatTakeTooLongSaySoInTimeAndMayBeRepeated) {
-  world.disk_times.work_min = world.disk_times.work_max = std::chrono::milliseconds(700);
+  world.disk_times.work_min = world.disk_times.work_max = std::chrono::milliseconds(1200);
   ASSERT_TRUE(world.stop());
   ASSERT_TRUE(world.start());
   auto admin = client();
