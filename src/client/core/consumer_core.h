@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,9 @@ class ConsumerCore {
  private:
   [[nodiscard]] base::TimePoint deadline() const;
   void wake_fetcher();
-  asio::awaitable<Result<model::PartitionId>> partition_id(TopicPartition name);
+  using Topics = std::map<std::string, TopicPtr>;
+  /// Each name once: the answer about a topic may be long.
+  asio::awaitable<Result<Topics>> look_up(std::set<std::string> names);
 
   ConsumerConfig config_;
   ClientCore core_;

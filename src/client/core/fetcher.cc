@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBackOffMin{20};
 constexpr milliseconds kBackOffMax{1000};
+constexpr std::size_t kAtOnce = 8192;  // entries of a request; a broker takes 16,384
 
 std::string partition_text(const ReadPartition& partition) {
   return fmt::format("{}/{}", partition.name.topic, partition.name.partition);
@@ -76,10 +77,14 @@ void Fetcher::wake_once() {
     ready[core_.metadata.leader(partition->id)].push_back(partition);
   }
   if (ready.empty() || !buffer_.has_room()) return;
-  for (const auto& [broker, partitions] : ready) fetch(broker, partitions);
+  for (const auto& [broker, partitions] : ready) {
+    const std::span<const ReadPartitionPtr> all(partitions);
+    for (std::size_t i = 0; i < all.size(); i += kAtOnce)
+      fetch(broker, all.subspan(i, std::min(kAtOnce, all.size() - i)));
+  }
 }
 
-void Fetcher::fetch(std::int32_t broker, const std::vector<ReadPartitionPtr>& partitions) {
+void Fetcher::fetch(std::int32_t broker, std::span<const ReadPartitionPtr> partitions) {
   if (broker < 0) {
     set_trouble(make_error(Errc::partition_offline,
                            fmt::format("{} has no leader", partition_text(*partitions.front()))));

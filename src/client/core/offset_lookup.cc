@@ -7,6 +7,7 @@ namespace mq::client {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
+constexpr std::size_t kAtOnce = 8192;  // entries of a request; a broker takes 16,384
 
 }  // namespace
 
@@ -18,7 +19,9 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
     for (const Key& key : keys) {
       if (core_.metadata.gone(key.first.topic))
         co_return make_error(Errc::unknown_topic_id, "the topic was deleted");
-      if (!found.contains(key)) by_leader[core_.metadata.leader(key.first)].push_back(key);
+      if (found.contains(key)) continue;
+      auto& mine = by_leader[core_.metadata.leader(key.first)];
+      if (mine.size() < kAtOnce) mine.push_back(key);  // the others in the next round
     }
     if (by_leader.empty()) co_return found;
     Error error;

@@ -66,5 +66,39 @@ TEST_F(LargeClusterTest, ARefreshOfVeryManyTopicsComesInPieces) {
   EXPECT_LE(broker->metadata_asked.size(), 1000U);
 }
 
+TEST_F(LargeClusterTest, AConsumerReadsMorePartitionsThanOneRequestTakes) {
+  constexpr int kPartitions = 20'000;
+  broker->add_topic("large", kPartitions);
+  start(producer_config());
+  const auto large = topic("large");
+  ASSERT_TRUE(large);
+  send(*large, "last", kPartitions - 1);
+  ASSERT_TRUE(wait_for_results());
+
+  client::ConsumerCore consumer(client_runtime, *client_network, config<ConsumerConfig>());
+  ASSERT_TRUE(run(simulator, consumer.start()));
+  std::vector<TopicPartition> all;
+  std::map<TopicPartition, Start> starts;
+  for (int i = 0; i < kPartitions; ++i) {
+    all.push_back({"large", i});
+    starts[all.back()] = {Start::earliest};
+  }
+  const int before = broker->metadata_requests;
+  const auto ranges = run(simulator, consumer.offsets(all));
+  ASSERT_TRUE(ranges) << to_string(ranges.error());
+  EXPECT_EQ(ranges->size(), all.size());
+  EXPECT_EQ(ranges->at(all.back()).end, 1);
+  EXPECT_LE(broker->metadata_requests, before + 1);
+
+  const auto assigned = run(simulator, consumer.assign(starts));
+  ASSERT_TRUE(assigned) << to_string(assigned.error());
+  std::optional<Result<Batch>> taken;
+  simulator.run_until([&] { return (taken = consumer.take()).has_value(); }, seconds(10));
+  ASSERT_TRUE(taken && *taken);
+  EXPECT_EQ((**taken)[0].partition, kPartitions - 1);
+  EXPECT_EQ(as_text(*(**taken)[0].value), "last");
+  run(simulator, consumer.stop());
+}
+
 }  // namespace
 }  // namespace mq::testing
