@@ -125,6 +125,7 @@ asio::awaitable<Result<void>> Broker::start_controller() {
   config.advertised = core_.advertised;
   config.topic_defaults = parts_.config.topic_defaults;
   config.default_partitions = parts_.config.default_partitions;
+  config.partitions_max = parts_.limits.partitions;
   controller_ =
       std::make_unique<controller::Controller>(std::move(config), *metadata_, partitions_, home_);
   core_.controller = controller_.get();

@@ -13,7 +13,8 @@ struct Limits {
   std::size_t answer_bytes = std::size_t{64} << 20;
   /// Frames above kHelloBytesFree from connections that have not said Hello, per worker.
   std::size_t hello_bytes = std::size_t{4} << 20;
-  std::size_t connections = 10'000;  ///< over all workers
+  std::size_t connections = 10'000;    ///< over all workers
+  std::size_t partitions = 1'000'000;  ///< of all topics
 
   // Per connection. While one of these is reached its socket is not read.
   std::size_t requests_in_flight = 256;

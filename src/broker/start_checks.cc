@@ -15,6 +15,11 @@ namespace {
 /// Kept back for segments, indexes, the metadata store and the process itself.
 constexpr std::uint64_t kFilesReserved = 512;
 constexpr std::uint64_t kFilesWanted = 65'536;
+constexpr std::uint64_t kAtLeast = 16;
+
+std::uint64_t files_free(const Surroundings& around) {
+  return around.open_files_max - std::min(around.open_files_max, kFilesReserved);
+}
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -70,17 +75,22 @@ std::vector<std::string> start_warnings(const config::BrokerConfig& config,
   if (around.open_files_max < kFilesWanted) {
     warnings.push_back(
         fmt::format("the limit of open files is {}, {} is advised (LimitNOFILE, ulimit -n); up to "
-                    "{} connections are taken",
-                    around.open_files_max, kFilesWanted, connections_possible(config, around)));
+                    "{} connections are taken and {} partitions made",
+                    around.open_files_max, kFilesWanted, connections_possible(config, around),
+                    partitions_possible(config, around)));
   }
   return warnings;
 }
 
 std::size_t connections_possible(const config::BrokerConfig& config, const Surroundings& around) {
-  const std::uint64_t free =
-      around.open_files_max > kFilesReserved ? around.open_files_max - kFilesReserved : 0;
-  const std::uint64_t possible = std::max<std::uint64_t>(free / 4 * 3, 16);
+  const std::uint64_t possible = std::max(files_free(around) / 3, kAtLeast);
   return static_cast<std::size_t>(std::min<std::uint64_t>(config.limits.connections, possible));
+}
+
+std::size_t partitions_possible(const config::BrokerConfig& config, const Surroundings& around) {
+  const std::uint64_t connections = connections_possible(config, around);
+  const std::uint64_t free = files_free(around);
+  return static_cast<std::size_t>(std::max(free - std::min(free, connections), kAtLeast));
 }
 
 }  // namespace mq::broker

@@ -30,5 +30,8 @@ std::vector<std::string> start_warnings(const config::BrokerConfig& config,
 
 /// How many connections may be open, so that data files always find a descriptor.
 std::size_t connections_possible(const config::BrokerConfig& config, const Surroundings& around);
+/// How many partitions may be made, so that connections and new segments find one too: a process
+/// that runs out of descriptors can neither roll a segment nor sync its directory.
+std::size_t partitions_possible(const config::BrokerConfig& config, const Surroundings& around);
 
 }  // namespace mq::broker

@@ -31,6 +31,7 @@ struct ControllerConfig {
   base::Endpoint advertised;
   model::TopicSettings topic_defaults;
   std::int32_t default_partitions = 1;
+  std::size_t partitions_max = 1'000'000;  ///< of all topics together
 };
 
 /// What a partition's log says about its newest leader epoch.

@@ -94,6 +94,10 @@ asio::awaitable<TopicResult> Controller::Impl::create(protocol::NewTopic topic,
     result.status = status(WireError::topic_exists, fmt::format("topic \"{}\" exists", topic.name));
     co_return result;
   }
+  if (const auto full = check_room(config_, topic, image()->partitions())) {
+    result.status = *full;
+    co_return result;
+  }
   const auto id = base::Uuid::from_random(home_.random(), home_.random());
   auto tree = plan_topic(config_, topic, id, epoch_);
   result.partitions = static_cast<std::int32_t>(tree.partitions.size());

@@ -49,8 +49,20 @@ TEST(StartChecks, ConnectionsLeaveDescriptorsForData) {
   config::BrokerConfig config;
   config.limits.connections = 10'000;
   EXPECT_EQ(connections_possible(config, {false, 131'072}), 10'000U);
-  EXPECT_EQ(connections_possible(config, {false, 1024}), 384U);
+  EXPECT_EQ(connections_possible(config, {false, 1024}), 170U);
   EXPECT_EQ(connections_possible(config, {false, 100}), 16U);
+}
+
+TEST(StartChecks, PartitionsAndConnectionsTogetherLeaveDescriptors) {
+  config::BrokerConfig config;
+  config.limits.connections = 10'000;
+  EXPECT_EQ(partitions_possible(config, {false, 131'072}), 120'560U);
+  for (const std::uint64_t files : {1024U, 20'000U, 65'536U}) {
+    EXPECT_EQ(
+        partitions_possible(config, {false, files}) + connections_possible(config, {false, files}),
+        files - 512);
+  }
+  EXPECT_EQ(partitions_possible(config, {false, 100}), 16U);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ controller::ControllerConfig sample_config(std::uint64_t incarnation) {
   config.disks = {base::Uuid::from_random(5, 5)};
   config.advertised = {"localhost", 9500};
   config.default_partitions = 2;
+  config.partitions_max = 10'050;
   return config;
 }
 

@@ -58,6 +58,21 @@ TEST_F(ControllerTopics, OverridesAreInForceAndSurviveARestart) {
   }
 }
 
+TEST_F(ControllerTopics, NoMorePartitionsAreMadeThanTheBrokerCanHold) {
+  ASSERT_TRUE(create("many", 10'000).status.ok());
+  const auto before = state_->nodes.size();
+  const auto refused = create("more", 51);
+  EXPECT_EQ(refused.status.error(), WireError::invalid_request);
+  EXPECT_EQ(refused.status.text,
+            "partitions = 51: there are 10000 already, and the broker's limit of open files allows "
+            "10050 in all");
+  EXPECT_EQ(state_->nodes.size(), before);
+  EXPECT_TRUE(create("more", 50).status.ok());
+  EXPECT_EQ(create("one", 1).status.error(), WireError::invalid_request);
+  ASSERT_TRUE(remove("more").status.ok());
+  EXPECT_TRUE(create("one", 1).status.ok());
+}
+
 TEST_F(ControllerTopics, RefusalsSayWhatIsWrongAndWriteNothing) {
   ASSERT_TRUE(create("orders").status.ok());
   const auto before = state_->nodes;
