@@ -29,6 +29,10 @@ class BrokerLife {
   [[nodiscard]] bool dead() const noexcept { return files_.dead() || refused_; }
   /// It lives and its disk is offline: only a new start helps.
   [[nodiscard]] bool disk_failed() const { return serving() && broker_->core().disk->failed(); }
+  /// It will die between its `writes`-th write to the metadata store from now and the answer.
+  void die_at_metadata_write(std::uint64_t writes) noexcept { metadata_writes_left_ = writes; }
+  /// The machine's clock is set; now() does not notice.
+  void jump_wall_clock(std::int64_t ms);
   /// Ends it. After a crash nothing that it does has an effect any more.
   void end(BrokerEnd how);
   /// Everything in it has ended, so that it may be destroyed.
@@ -43,7 +47,7 @@ class BrokerLife {
   broker::BrokerParts parts();
   asio::awaitable<void> run_start();
   asio::awaitable<void> run_stop();
-  void check_refused();
+  void die(const char* where);
 
   BrokerMachine& machine_;
   testing::SimRandom random_;
@@ -54,11 +58,23 @@ class BrokerLife {
   std::unique_ptr<base::Network> network_;
   std::unique_ptr<broker::Broker> broker_;
   std::map<model::PartitionId, std::int64_t> high_watermarks_;
+  std::uint64_t metadata_writes_left_ = 0;  // 0: no death planned
   bool starting_ = false;
   bool serving_ = false;
   bool ending_ = false;
   bool unwound_ = false;
   bool refused_ = false;
+};
+
+/// The process of the moment, for those that outlive it.
+struct PresentBroker {
+  BrokerLife* life = nullptr;
+  std::uint64_t number = 0;  ///< of the life
+
+  [[nodiscard]] bool broken() const { return !life || life->dead() || life->disk_failed(); }
+  [[nodiscard]] bool serves() const { return life && life->serving() && !life->disk_failed(); }
+  /// The same life as then still does.
+  [[nodiscard]] bool serves(std::uint64_t then) const { return number == then && serves(); }
 };
 
 }  // namespace mq::sim
