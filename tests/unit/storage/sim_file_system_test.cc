@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace mq::testing {
 namespace {
@@ -110,14 +111,16 @@ TEST(SimFileSystem, UsedSpaceFollowsEveryChange) {
     if (dice < 10) {
       const auto file = *files.open(name(), OpenMode::create);
       if (dice < 7) {
-        write(*file, random.below(9'000), 'x', random.below(20'000));
+        const auto size = random.below(9'000);
+        write(*file, size, static_cast<char>(step), random.below(20'000));
       } else {
         ASSERT_TRUE(file->truncate(random.below(20'000)));
       }
     } else if (dice < 13) {
       static_cast<void>(files.remove_file(name()));
     } else if (dice < 16) {
-      static_cast<void>(files.rename(name(), name()));
+      const auto from = name();
+      static_cast<void>(files.rename(from, name()));
     } else if (dice < 18) {
       ASSERT_TRUE(files.sync_directory(""));
     } else if (dice == 18) {
@@ -125,9 +128,11 @@ TEST(SimFileSystem, UsedSpaceFollowsEveryChange) {
     } else {
       files.kill();
     }
+    // A power cut may leave a renamed file both of its names; it takes its space once.
+    std::set<std::vector<std::byte>> contents;
+    for (const auto& path : files.files_below("")) contents.insert(files.content(path));
     std::uint64_t expected = 0;
-    for (const auto& path : files.files_below(""))
-      expected += (files.content(path).size() + 4'095) / 4'096 * 4'096;
+    for (const auto& content : contents) expected += (content.size() + 4'095) / 4'096 * 4'096;
     ASSERT_EQ(files.used_bytes(), expected) << "step " << step << ", dice " << dice;
   }
 }
