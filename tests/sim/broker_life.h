@@ -29,7 +29,8 @@ class BrokerLife {
   [[nodiscard]] bool dead() const noexcept { return files_.dead() || refused_; }
   /// It lives and its disk is offline: only a new start helps.
   [[nodiscard]] bool disk_failed() const { return serving() && broker_->core().disk->failed(); }
-  /// It will die between its `writes`-th write to the metadata store from now and the answer.
+  /// It will die between its `writes`-th write to the metadata store from now and the answer; 0: it
+  /// will not.
   void die_at_metadata_write(std::uint64_t writes) noexcept { metadata_writes_left_ = writes; }
   /// The machine's clock is set; now() does not notice.
   void jump_wall_clock(std::int64_t ms);

@@ -162,6 +162,7 @@ void World::end_broker(BrokerEnd how) {
 void World::calm_down() {
   trouble_->end();
   wait_for([this] { return trouble_->ended(); }, 2min, "the trouble does not end");
+  life_->die_at_metadata_write(0);
   machine_.network.heal();
   machine_.files.clear_faults();
   machine_.files.set_capacity(machine_.files.used_bytes() + kDiskBytes);
