@@ -25,3 +25,8 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mqConfig.cmake.in ${PR
   INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/mqConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/mqConfig.cmake ${PROJECT_BINARY_DIR}/mqConfigVersion.cmake DESTINATION ${package})
+
+# The same for builds without CMake: pkg-config --cflags --libs mq-client. Its paths are relative, so that the tree can be moved.
+cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig OUTPUT_VARIABLE pc_up)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/mq-client.pc.in ${PROJECT_BINARY_DIR}/mq-client.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/mq-client.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

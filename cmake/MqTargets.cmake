@@ -25,10 +25,17 @@ function(mq_protobuf target)
       COMMAND protobuf::protoc --cpp_out=lite:${PROJECT_BINARY_DIR}/generated
               -I ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/${relative}
       DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${proto} VERBATIM)
+    list(APPEND headers ${out}.h)
     target_sources(${target} PRIVATE ${out}.cc ${out}.h)
     set_source_files_properties(${out}.cc PROPERTIES
       SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-Wno-error;-w")
   endforeach()
+  # For tools that read the sources without building them (clang-tidy).
+  if(NOT TARGET mq_generated)
+    add_custom_target(mq_generated)
+  endif()
+  add_custom_target(${target}_generated DEPENDS ${headers})
+  add_dependencies(mq_generated ${target}_generated)
   target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(${target} PRIVATE protobuf::libprotobuf-lite)
 endfunction()

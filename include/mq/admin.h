@@ -100,6 +100,7 @@ struct BrokerDescription {
   std::uint32_t topics = 0;
   std::uint32_t partitions = 0;
   std::uint32_t partitions_not_serving = 0;
+  std::uint32_t partitions_damaged = 0;  ///< served, but for what a read found damaged
   std::vector<DiskDescription> disks;
   std::map<std::string, std::int64_t> counters;
   std::vector<std::string> warnings;

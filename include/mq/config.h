@@ -31,8 +31,9 @@ struct MQ_EXPORT ClientConfig {
   Duration connect_timeout{10'000};
   /// How long one request may stay unanswered before its connection is given up.
   Duration request_timeout{30'000};
-  /// Receives this client's log lines, from its I/O thread, one call at a time; must not call the
-  /// client. Empty: warnings and errors go to standard error. An exception from it is swallowed.
+  /// Receives this client's log lines, one call at a time, from its I/O thread or from within a
+  /// call of the client; must not call the client. Empty: warnings and errors go to standard error.
+  /// An exception from it is swallowed.
   std::function<void(LogLevel, std::string_view)> log;
 
   /// Every problem at once; empty when all is well. create() calls it.

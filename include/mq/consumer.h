@@ -70,7 +70,8 @@ struct TimedOffset {
 /// start. Keeps no offsets anywhere.
 ///
 /// Threads: one owner thread; only wakeup() may come from others. The consumer owns one I/O thread
-/// that fetches ahead, up to prefetch_bytes, while the application works. No callbacks.
+/// that fetches ahead, up to prefetch_bytes, while the application works; a poll() that waits does
+/// that thread's work itself. No callbacks.
 ///
 /// Errors of poll(): offset_out_of_range, corrupt_batch, unknown_topic_id and the like name
 /// partition and offset; that partition then rests until seek() or assign(), the others go on. With

@@ -15,6 +15,7 @@ struct Logger {
   std::mutex mutex;  // guards sink
   Sink sink;
   std::atomic<LogLevel> level{LogLevel::info};
+  std::atomic<bool> journal{false};
   std::shared_ptr<spdlog::logger> out;
 
   Logger()
@@ -30,6 +31,22 @@ Logger& logger() {
   static Logger* const instance =
       new Logger;  // never destroyed: threads may log while statics are torn down
   return *instance;
+}
+
+/// Sets the priority of a journal entry, sd-daemon(3); the journal takes it off the line.
+std::string_view journal_prefix(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug:
+      return "<7>";
+    case LogLevel::info:
+      return "<6>";
+    case LogLevel::warning:
+      return "<4>";
+    case LogLevel::error:
+    case LogLevel::off:
+      return "<3>";
+  }
+  return "<3>";
 }
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
@@ -52,7 +69,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 void configure_log(const LogConfig& config) {
   logger().level = config.level;
-  logger().out->set_pattern(config.timestamps ? "%Y-%m-%dT%H:%M:%S.%eZ %l %v" : "%l %v",
+  logger().journal = !config.timestamps;
+  logger().out->set_pattern(config.timestamps ? "%Y-%m-%dT%H:%M:%S.%eZ %l %v" : "%v",
                             spdlog::pattern_time_type::utc);
 }
 
@@ -67,7 +85,8 @@ void write_log(LogLevel level, std::string_view module, std::string_view text) {
     sink = logger().sink;
   }
   if (sink) return sink(level, module, text);
-  logger().out->log(to_spdlog(level), "{}: {}", module, text);
+  const auto prefix = logger().journal ? journal_prefix(level) : std::string_view();
+  logger().out->log(to_spdlog(level), "{}{}: {}", prefix, module, text);
 }
 
 void flush_log() { logger().out->flush(); }

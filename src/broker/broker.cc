@@ -38,6 +38,7 @@ Broker::Broker(BrokerParts parts)
   core_.topic_defaults = parts_.config.topic_defaults;
   core_.warnings = parts_.warnings;
   core_.home = &home_;
+  core_.move_stream = parts_.move_stream;
   for (std::size_t i = 0; i < parts_.workers.size(); ++i)
     core_.workers.push_back(std::make_unique<Worker>(core_, i, *parts_.workers[i]));
 }
@@ -157,7 +158,7 @@ Result<void> Broker::listen() {
     return refuse(acceptor.error(), used ? WireError::port_in_use : WireError::config_invalid,
                   fmt::format("cannot listen on {}: {}", bind.text(), why));
   }
-  listener_ = std::make_unique<Listener>(core_, *std::move(acceptor), parts_.move_stream);
+  listener_ = std::make_unique<Listener>(core_, *std::move(acceptor));
   core_.advertised = parts_.config.listener.advertised;
   if (core_.advertised.port == 0) core_.advertised.port = listener_->local().port;
   return {};
@@ -173,6 +174,7 @@ asio::awaitable<Result<void>> Broker::start_controller() {
   config.advertised = core_.advertised;
   config.topic_defaults = parts_.config.topic_defaults;
   config.default_partitions = parts_.config.default_partitions;
+  config.partitions_max = parts_.limits.partitions;
   controller_ =
       std::make_unique<controller::Controller>(std::move(config), *metadata_, partitions_, home_);
   core_.controller = controller_.get();
@@ -215,12 +217,16 @@ asio::awaitable<Result<void>> Broker::recover() {
     }
   }
   co_await partitions_.serve_all(controller_->image());
-  const auto finished = co_await controller_->finish_half_done();
-  if (!finished) {
-    base::log_warning("broker", "changes left half done by the last run are not finished yet: {}",
-                      finished.error().message());
-  }
+  tasks_.spawn("half-done changes", finish_half_done());
   co_return Result<void>{};
+}
+
+/// Serving does not wait for it: deleted topics may have many files.
+asio::awaitable<void> Broker::finish_half_done() {
+  const auto finished = co_await controller_->finish_half_done();
+  if (finished || core_.stopping) co_return;
+  base::log_warning("broker", "changes left half done by the last run are not finished yet: {}",
+                    finished.error().message());
 }
 
 asio::awaitable<Result<void>> Broker::stop() {
@@ -248,9 +254,9 @@ asio::awaitable<Result<void>> Broker::stop() {
 asio::awaitable<void> Broker::stop_serving() {
   const auto deadline = home_.now() + core_.limits.drain_timeout;
   if (listener_) listener_->close();
-  co_await tasks_.wait();
   // The next start goes on with a deletion under way.
   if (disks_) disks_->give_up_deletions();
+  co_await tasks_.wait();
   if (controller_) co_await controller_->stop();
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), worker->stop(deadline));

@@ -69,6 +69,7 @@ class Broker {
   base::Result<void> adopt_directories(std::vector<storage::DataDirectory> directories);
   asio::awaitable<base::Result<void>> start_controller();
   asio::awaitable<base::Result<void>> recover();
+  asio::awaitable<void> finish_half_done();
   base::Result<void> listen();
   asio::awaitable<void> stop_serving();
   asio::awaitable<void> stop_disks();

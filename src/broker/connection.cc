@@ -19,6 +19,10 @@ Connection::Connection(Worker& worker, std::unique_ptr<base::Stream> stream)
       opened_at_(worker.runtime().now()),
       last_frame_at_(opened_at_) {
   worker_.connection_made();
+  if (core_.workers.size() > 1) {
+    affinity_ =
+        std::make_unique<WorkerAffinity>(core_.workers.size(), core_.limits.requests_before_move);
+  }
   reader_.set_grow_with_bytes(true);
   reader_.set_budget([this](std::size_t bytes) { return take_memory(bytes); });
   reader_.on_frame_progress([this](bool began) {
@@ -26,14 +30,24 @@ Connection::Connection(Worker& worker, std::unique_ptr<base::Stream> stream)
   });
 }
 
+Connection::Connection(Worker& worker, MovingConnection moving)
+    : Connection(worker, std::move(moving.stream)) {
+  affinity_ = nullptr;
+  opened_at_ = moving.opened_at;
+  last_frame_at_ = moving.last_frame_at;
+  reader_.begin_with(base::as_bytes(moving.read_ahead));
+  hello(std::move(moving.client));
+}
+
 Connection::~Connection() { worker_.connection_gone(); }
 
 asio::awaitable<void> Connection::serve() {
   const auto self = shared_from_this();
   worker_.tasks().spawn("connection writer", write(self));
-  const bool greeted = co_await read_preface();
+  const bool greeted = said_hello_ ? true : co_await read_preface();
   if (greeted) co_await read_requests();
   memory_.give_back();
+  if (departed_) co_return;
   if (lingering_) co_await linger();
   close();
   while (!writer_ended_) co_await room_.wait();
@@ -74,7 +88,66 @@ asio::awaitable<void> Connection::read_requests() {
         writer_.queued_bytes() > core_.limits.outbound_bytes) {
       co_await wait_for_room();
     }
+    if (moves_to_) {
+      const bool left = co_await leave();
+      if (left) co_return;
+    }
   }
+}
+
+void Connection::count_partition(const model::PartitionId& partition) {
+  affinity_->count(core_.worker_of(partition).index());
+}
+
+void Connection::judge_affinity() {
+  if (!affinity_->request_counted()) return;
+  if (const auto better = affinity_->better_than(worker_.index()))
+    moves_to_ = core_.workers[*better].get();
+  affinity_ = nullptr;
+}
+
+/// Between two frames. True if the connection ends here, to go on elsewhere or not at all.
+asio::awaitable<bool> Connection::leave() {
+  // What is no data request may take long; behind the next frame it is tried again.
+  if (other_requests_ > 0) co_return false;
+  leaving_ = true;
+  wake_waiters();
+  const bool rests = co_await come_to_rest();
+  leaving_ = false;
+  if (closed_) co_return true;
+  if (!rests || draining_ || core_.stopping) {
+    moves_to_ = nullptr;
+    co_return false;
+  }
+  departed_ = true;
+  writer_.finish();
+  while (!writer_ended_) co_await room_.wait();
+  if (closed_ || draining_ || core_.stopping) {
+    departed_ = false;
+    close();
+  }
+  co_return true;
+}
+
+/// PRO-3: everything has been answered and written. False: it takes too long, or the end came.
+asio::awaitable<bool> Connection::come_to_rest() {
+  const auto deadline = worker_.runtime().now() + core_.limits.move_wait;
+  while (!closed_ && requests_under_way_ > 0) {
+    const bool notified = co_await room_.wait_until(deadline);
+    if (!notified) co_return false;
+  }
+  co_return co_await writer_.wait_below(0, deadline);
+}
+
+MovingConnection Connection::depart() {
+  MovingConnection moving;
+  moving.read_ahead = std::string(base::as_text(reader_.buffered()));
+  moving.client = std::move(client_);
+  moving.opened_at = opened_at_;
+  moving.last_frame_at = last_frame_at_;
+  moving.stream = std::move(stream_);
+  closed_ = true;
+  return moving;
 }
 
 asio::awaitable<void> Connection::wait_for_room() {
@@ -139,10 +212,16 @@ void Connection::hello(ClientIdentity client) {
   reader_.set_grow_with_bytes(false);
 }
 
-void Connection::request_ended() {
+void Connection::request_began(bool data) noexcept {
+  ++requests_under_way_;
+  if (!data) ++other_requests_;
+}
+
+void Connection::request_ended(bool data) {
   last_frame_at_ = worker_.runtime().now();
+  if (!data) --other_requests_;
   // Only a reader that stands still has to be told.
-  if (requests_under_way_-- == core_.limits.requests_in_flight) room_.notify_all();
+  if (requests_under_way_-- == core_.limits.requests_in_flight || leaving_) room_.notify_all();
 }
 
 void Connection::send(net::OutgoingFrame frame) {
@@ -153,7 +232,8 @@ asio::awaitable<void> Connection::write(std::shared_ptr<Connection> self) {
   const auto written = co_await writer_.run();
   writer_ended_ = true;
   // A connection that lingers still waits for its peer to have read the refusal.
-  if (!written || !lingering_) close();
+  const bool stays_open = lingering_ || departed_;
+  if (!written || !stays_open) close();
   room_.notify_all();
   (void)self;
 }

@@ -7,6 +7,7 @@
 #include "broker/answer_order.h"
 #include "broker/request.h"
 #include "broker/worker.h"
+#include "broker/worker_affinity.h"
 #include "net/frame_stream.h"
 
 namespace mq::broker {
@@ -29,6 +30,15 @@ struct ClientIdentity {
   std::uint64_t connection_number = 0;
 };
 
+/// A connection on its way to another worker: at rest, nothing under way on it.
+struct MovingConnection {
+  std::unique_ptr<base::Stream> stream;
+  std::string read_ahead;  ///< bytes of frames that have not been looked at
+  ClientIdentity client;
+  base::TimePoint opened_at;
+  base::TimePoint last_frame_at;
+};
+
 /// One client connection: preface, Hello, then pipelined requests. Requests are read while earlier
 /// ones are under way; each is answered when it is done, produce requests for one partition in
 /// order (PRO-3). Shared by the requests under way on it.
@@ -36,13 +46,24 @@ struct ClientIdentity {
 /// On its worker's runtime. Reading stops while too many requests or answers are under way, and
 /// while the memory budget is spent. Deadlines: Limits. It ends when the peer closes, framing is
 /// lost, or a request that wants no answer fails (PRO-2).
+///
+/// After its first data requests it moves once to the worker that owns clearly most of the
+/// partitions they named: reading stops between two frames, long polls are answered with what is
+/// there, and when all is answered and written the stream goes over and this object ends.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Worker& worker, std::unique_ptr<base::Stream> stream);
+  /// Goes on with one that comes from another worker; it stays here.
+  Connection(Worker& worker, MovingConnection moving);
   ~Connection();
 
-  /// Returns when the connection has ended and its stream is closed; requests may outlive it.
+  /// Returns when the connection has ended and its stream is closed, or when it departs; requests
+  /// may outlive an end.
   asio::awaitable<void> serve();
+  /// After serve(): where the connection goes on, null if it has ended.
+  [[nodiscard]] Worker* departs_to() const noexcept { return departed_ ? moves_to_ : nullptr; }
+  /// What goes there; once.
+  [[nodiscard]] MovingConnection depart();
   /// Ends it now.
   void close();
   /// No new request is begun, long polls come to their end.
@@ -55,7 +76,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] Worker& worker() const noexcept { return worker_; }
   [[nodiscard]] const std::string& peer() const { return stream_->peer(); }
   [[nodiscard]] bool closed() const noexcept { return closed_; }
-  [[nodiscard]] bool ending() const noexcept { return closed_ || draining_; }
+  /// Nothing new may wait on it.
+  [[nodiscard]] bool ending() const noexcept { return closed_ || draining_ || leaving_; }
   [[nodiscard]] std::size_t requests_under_way() const noexcept { return requests_under_way_; }
   [[nodiscard]] AnswerOrder& produce_order() noexcept { return produce_order_; }
 
@@ -64,9 +86,18 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
   void hello(ClientIdentity client);
 
+  /// A produce or fetch request: `entries` name their partitions.
+  template <class Entries>
+  void count_data_request(const Entries& entries) {
+    if (!affinity_) [[likely]]
+      return;
+    for (const auto& entry : entries) count_partition(entry.partition);
+    judge_affinity();
+  }
+
   // For Request.
-  void request_began() noexcept { ++requests_under_way_; }
-  void request_ended();
+  void request_began(bool data) noexcept;
+  void request_ended(bool data);
   void send(net::OutgoingFrame frame);
   void unanswerable_failed(const protocol::Status& status);
 
@@ -81,6 +112,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<void> take_memory(std::size_t bytes);
   asio::awaitable<void> write(std::shared_ptr<Connection> self);
   asio::awaitable<void> linger();
+  asio::awaitable<bool> leave();
+  asio::awaitable<bool> come_to_rest();
+  void count_partition(const model::PartitionId& partition);
+  void judge_affinity();
   asio::awaitable<void> wait_for_room();
   void refuse_foreign(protocol::ForeignProtocol protocol);
   /// True if the connection goes on.
@@ -102,12 +137,17 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   ClientIdentity client_;
   net::Lease memory_;  // of the frame that is being read
   std::size_t requests_under_way_ = 0;
+  std::size_t other_requests_ = 0;            // among them: no produce, no fetch
+  std::unique_ptr<WorkerAffinity> affinity_;  // until it is judged
+  Worker* moves_to_ = nullptr;                // judged: it should
   base::TimePoint opened_at_;
   base::TimePoint last_frame_at_;
   base::TimePoint frame_began_at_ = base::TimePoint::max();  // max: none is being read
   bool said_hello_ = false;
   bool lingering_ = false;  // lost its framing: read and thrown away for a while
   bool draining_ = false;
+  bool leaving_ = false;   // comes to rest
+  bool departed_ = false;  // is at rest and goes to moves_to_
   bool closed_ = false;
   bool writer_ended_ = false;
 };

@@ -11,6 +11,7 @@ HotCounters::HotCounters(base::Counters& counters)
     : connections_open(counters.get("connections_open")),
       connections_total(counters.get("connections_total")),
       connections_refused(counters.get("connections_refused_total")),
+      connections_moved(counters.get("connections_moved_total")),
       connections_timed_out(counters.get("connections_timed_out_total")),
       foreign_protocols(counters.get("foreign_protocols_total")),
       frames_refused(counters.get("frames_refused_total")),

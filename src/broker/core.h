@@ -1,12 +1,14 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/counters.h"
 #include "base/file_system.h"
+#include "base/network.h"
 #include "broker/limits.h"
 #include "broker/rate_limited_log.h"
 #include "controller/controller.h"
@@ -18,6 +20,11 @@ namespace mq::broker {
 
 class Worker;
 
+/// Gives a stream of one worker's runtime, on which nothing is in progress, to another worker's.
+/// Called on the thread of the first.
+using MoveStream = std::function<base::Result<std::unique_ptr<base::Stream>>(
+    std::unique_ptr<base::Stream>, std::size_t worker)>;
+
 /// The counters that requests touch, looked up once.
 struct HotCounters {
   explicit HotCounters(base::Counters& counters);
@@ -25,6 +32,7 @@ struct HotCounters {
   base::Counter& connections_open;
   base::Counter& connections_total;
   base::Counter& connections_refused;
+  base::Counter& connections_moved;
   base::Counter& connections_timed_out;
   base::Counter& foreign_protocols;
   base::Counter& frames_refused;
@@ -59,6 +67,7 @@ struct Core {
   base::TimePoint started_at;
 
   base::Runtime* home = nullptr;
+  MoveStream move_stream;
   controller::Controller* controller = nullptr;
   storage::DiskGroup* disks = nullptr;
   std::vector<std::unique_ptr<Worker>> workers;

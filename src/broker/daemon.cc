@@ -1,10 +1,10 @@
 #include "broker/daemon.h"
 
 #include <csignal>
+#include <cstdlib>
 
 #include "base/log.h"
 #include "base/real/runtime_thread.h"
-#include "base/strings.h"
 #include "broker/exit_status.h"
 #include "broker/start_checks.h"
 #include "broker/version.h"
@@ -20,16 +20,6 @@ std::size_t workers_of(const config::BrokerConfig& config) {
   if (config.workers > 0) return config.workers;
   const std::size_t cores = base::available_cores();
   return cores <= 2 ? 1 : cores;
-}
-
-std::string read_boot_id(base::FileSystem& files) {
-  auto file = files.open("/proc/sys/kernel/random/boot_id", base::OpenMode::read);
-  if (!file) return {};
-  std::array<std::byte, 64> bytes;
-  const auto got = (*file)->read_at(bytes, 0);
-  return got ? std::string(base::trim(
-                   base::split(base::as_text(base::Bytes(bytes).first(*got)), '\n').front()))
-             : std::string();
 }
 
 /// Leaves without destructors, whose threads may hang.
@@ -65,14 +55,21 @@ Daemon::~Daemon() = default;
 
 BrokerParts Daemon::parts() {
   raise_open_files_limit();
+  const std::string boot_id = read_boot_id(files_, std::getenv("MQ_BOOT_ID"));
   const auto around = look_around();
   for (auto& line : start_warnings(config_, around)) warnings_.push_back(std::move(line));
+  if (boot_id.empty()) {
+    warnings_.emplace_back(
+        "the machine's boot id is unknown (MQ_BOOT_ID and /proc/sys/kernel/random/boot_id): a "
+        "power cut cannot be told from a kill");
+  }
   for (const auto& line : warnings_) base::log_warning("broker", "{}", line);
 
   BrokerParts parts;
   parts.config = config_;
   parts.limits = limits_of(config_, runtimes_.size());
   parts.limits.connections = connections_possible(config_, around);
+  parts.limits.partitions = partitions_possible(config_, around);
   for (const auto& runtime : runtimes_) parts.workers.push_back(runtime.get());
   parts.network = network_.get();
   parts.move_stream = [this](std::unique_ptr<base::Stream> stream, std::size_t worker) {
@@ -87,7 +84,7 @@ BrokerParts Daemon::parts() {
     return metadata::open_sqlite_store(directory + "/metadata.db", *metadata_executor_,
                                        *runtimes_.front());
   };
-  parts.boot_id = read_boot_id(files_);
+  parts.boot_id = boot_id;
   parts.warnings = warnings_;
   parts.on_status = [this](const std::string& text) { on_status(text); };
   return parts;

@@ -13,11 +13,17 @@ struct Limits {
   std::size_t answer_bytes = std::size_t{64} << 20;
   /// Frames above kHelloBytesFree from connections that have not said Hello, per worker.
   std::size_t hello_bytes = std::size_t{4} << 20;
-  std::size_t connections = 10'000;  ///< over all workers
+  std::size_t connections = 10'000;    ///< over all workers
+  std::size_t partitions = 1'000'000;  ///< of all topics
 
   // Per connection. While one of these is reached its socket is not read.
   std::size_t requests_in_flight = 256;
   std::size_t outbound_bytes = std::size_t{16} << 20;
+
+  /// Data requests after which a connection may move to the worker that owns its partitions.
+  std::size_t requests_before_move = 16;
+  /// So long its reading may wait for what is under way to end; if it does not, it stays.
+  base::Duration move_wait = std::chrono::seconds(1);
 
   base::Duration hello_timeout = std::chrono::seconds(10);  ///< connect to Hello
   base::Duration frame_timeout = std::chrono::seconds(30);  ///< first to last byte of a frame

@@ -9,8 +9,8 @@ constexpr auto kPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
-Listener::Listener(Core& core, std::unique_ptr<base::Acceptor> acceptor, MoveStream move_stream)
-    : core_(core), acceptor_(std::move(acceptor)), move_stream_(std::move(move_stream)) {}
+Listener::Listener(Core& core, std::unique_ptr<base::Acceptor> acceptor)
+    : core_(core), acceptor_(std::move(acceptor)) {}
 
 asio::awaitable<void> Listener::run() {
   while (!closed_) {
@@ -45,7 +45,7 @@ void Listener::admit(std::unique_ptr<base::Stream> stream) {
 
 void Listener::give(Worker& worker, std::unique_ptr<base::Stream> stream) {
   if (&worker.runtime() == core_.home) return worker.adopt(std::move(stream));
-  auto moved = move_stream_(std::move(stream), worker.index());
+  auto moved = core_.move_stream(std::move(stream), worker.index());
   if (!moved) return;  // it broke meanwhile
   // A function that is posted has to be copyable.
   const auto carried = std::make_shared<std::unique_ptr<base::Stream>>(*std::move(moved));

@@ -1,21 +1,16 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "broker/core.h"
 
 namespace mq::broker {
 
-/// Gives a stream accepted on the home runtime to a worker's runtime.
-using MoveStream = std::function<base::Result<std::unique_ptr<base::Stream>>(
-    std::unique_ptr<base::Stream>, std::size_t worker)>;
-
 /// Accepts connections on the home runtime and gives each to the worker with the fewest. Above the
 /// limit of connections a new one is closed at once; when descriptors run out accepting pauses.
 class Listener {
  public:
-  Listener(Core& core, std::unique_ptr<base::Acceptor> acceptor, MoveStream move_stream);
+  Listener(Core& core, std::unique_ptr<base::Acceptor> acceptor);
 
   /// Until close().
   asio::awaitable<void> run();
@@ -29,7 +24,6 @@ class Listener {
 
   Core& core_;
   std::unique_ptr<base::Acceptor> acceptor_;
-  MoveStream move_stream_;
   bool closed_ = false;
 };
 

@@ -132,7 +132,8 @@ asio::awaitable<void> LocalPartitions::drop_all() {
 }
 
 asio::awaitable<Result<void>> LocalPartitions::create_missing(metadata::TopicPtr topic) {
-  constexpr std::size_t kAtOnce = 64;
+  // Each piece waits for one sync of the file system, with whatever others write there.
+  constexpr std::size_t kAtOnce = 2048;
   std::vector<storage::LogSpec> specs;
   for (std::size_t i = 0; i < topic->partitions.size(); ++i) {
     const auto& assignment = topic->partitions[i];
@@ -158,9 +159,13 @@ asio::awaitable<Result<void>> LocalPartitions::open_topic(metadata::TopicPtr top
   co_return outcome;
 }
 
-asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {
+asio::awaitable<void> LocalPartitions::stop_topic(base::Uuid topic) {
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), drop_where(*worker, topic));
+}
+
+asio::awaitable<Result<void>> LocalPartitions::delete_topic(base::Uuid topic) {
+  co_await stop_topic(topic);
   co_return co_await core_.disks->delete_topic(topic);
 }
 

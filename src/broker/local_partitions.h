@@ -23,6 +23,7 @@ class LocalPartitions final : public controller::LocalReplicas {
   asio::awaitable<void> drop_all();
 
   asio::awaitable<base::Result<void>> open_topic(metadata::TopicPtr topic) override;
+  asio::awaitable<void> stop_topic(base::Uuid topic) override;
   asio::awaitable<base::Result<void>> delete_topic(base::Uuid topic) override;
 
  private:

@@ -38,7 +38,10 @@ config::ConfigSources sources_of(const Options& options) {
 }
 
 int refuse_config(const config::LoadedConfig& loaded) {
-  for (const auto& error : loaded.errors) std::fprintf(stderr, "%s\n", error.text().c_str());
+  // In the journal they are errors, sd-daemon(3); elsewhere just text.
+  const char* priority = broker::ServiceManager::logs_to_journal() ? "<3>" : "";
+  for (const auto& error : loaded.errors)
+    std::fprintf(stderr, "%s%s\n", priority, error.text().c_str());
   return broker::kExitConfig;
 }
 

@@ -17,6 +17,7 @@ asio::awaitable<void> gather_own(Worker& worker, Facts& facts) {
     fact.bytes = partition->log().bytes_on_disk();
     fact.segments = partition->log().segments();
     fact.failure = partition->failure();
+    fact.damage = partition->log().read_damage();
   }
   co_return;
 }
@@ -32,7 +33,8 @@ asio::awaitable<Facts> gather_partition_facts(Core& core) {
 
 std::string partition_note(const PartitionFacts* facts) {
   if (!facts) return "not ready on this broker";
-  return facts->failure ? facts->failure.message() : std::string();
+  if (facts->failure) return facts->failure.message();
+  return facts->damage.empty() ? std::string() : "damaged: " + facts->damage;
 }
 
 }  // namespace mq::broker

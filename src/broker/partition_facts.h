@@ -15,6 +15,7 @@ struct PartitionFacts {
   std::uint64_t bytes = 0;
   std::uint32_t segments = 0;
   base::Error failure;
+  std::string damage;  ///< that a read has met; served all the same
 };
 
 /// Facts about every partition served here, gathered worker by worker. A partition that the image

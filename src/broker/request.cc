@@ -8,7 +8,7 @@ namespace mq::broker {
 
 Request::Request(std::shared_ptr<Connection> connection, net::Frame frame, net::Lease memory)
     : connection_(std::move(connection)), frame_(std::move(frame)), memory_(std::move(memory)) {
-  connection_->request_began();
+  connection_->request_began(is_data());
 }
 
 Request::~Request() {
@@ -19,6 +19,11 @@ bool Request::wants_answer() const noexcept {
   return (frame_.head.flags & protocol::kFrameNoAnswer) == 0;
 }
 
+bool Request::is_data() const noexcept {
+  const auto key = static_cast<protocol::ApiKey>(frame_.head.api_key);
+  return key == protocol::ApiKey::produce || key == protocol::ApiKey::fetch;
+}
+
 Worker& Request::worker() const noexcept { return connection_->worker(); }
 Core& Request::core() const noexcept { return connection_->worker().core(); }
 
@@ -26,6 +31,12 @@ base::TimePoint Request::deadline(std::uint32_t deadline_ms) const {
   const base::Duration limit = core().limits.request_timeout;
   const base::Duration asked = std::chrono::milliseconds(deadline_ms);
   return worker().runtime().now() + (deadline_ms == 0 ? limit : std::min(asked, limit));
+}
+
+base::TimePoint Request::deadline_for_answer(std::uint32_t deadline_ms) const {
+  constexpr base::Duration kOnTheWay = std::chrono::milliseconds(500);
+  const base::Duration left = deadline(deadline_ms) - worker().runtime().now();
+  return worker().runtime().now() + left - std::min(kOnTheWay, left / 10);
 }
 
 void Request::release_memory() {
@@ -81,7 +92,7 @@ void Request::finish_silently() {
   release_memory();
   const auto connection = std::move(connection_);
   connection_ = nullptr;
-  connection->request_ended();
+  connection->request_ended(is_data());
 }
 
 }  // namespace mq::broker

@@ -29,12 +29,16 @@ class Request {
   [[nodiscard]] base::MutableBytes payload() const noexcept { return frame_.payload; }
   [[nodiscard]] const base::Buffer& body() const noexcept { return frame_.body; }
   [[nodiscard]] bool wants_answer() const noexcept;
+  /// Produce or Fetch.
+  [[nodiscard]] bool is_data() const noexcept;
   [[nodiscard]] Connection& connection() const noexcept { return *connection_; }
   [[nodiscard]] Worker& worker() const noexcept;
   [[nodiscard]] Core& core() const noexcept;
   /// When the caller stops waiting, or the broker does: `deadline_ms` from now, at most the
   /// broker's own limit.
   [[nodiscard]] base::TimePoint deadline(std::uint32_t deadline_ms) const;
+  /// A little before that: so that "not done yet" still reaches a caller who waits no longer.
+  [[nodiscard]] base::TimePoint deadline_for_answer(std::uint32_t deadline_ms) const;
 
   /// The frame has been read and acted upon: its bytes and their share of the budget go.
   void release_memory();

@@ -4,18 +4,47 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/strings.h"
+
 namespace mq::broker {
 namespace {
 
 /// Kept back for segments, indexes, the metadata store and the process itself.
 constexpr std::uint64_t kFilesReserved = 512;
 constexpr std::uint64_t kFilesWanted = 65'536;
+constexpr std::uint64_t kAtLeast = 16;
+
+std::uint64_t files_free(const Surroundings& around) {
+  return around.open_files_max - std::min(around.open_files_max, kFilesReserved);
+}
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+/// Both spellings of a uuid as one; anything else is unknown.
+std::string boot_id_of(std::string text) {
+  std::erase_if(text, [](char c) { return c == '-' || c == '\n'; });
+  const bool digits = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+  return text.size() == 32 && digits ? text : std::string();
+}
+
 }  // namespace
+
+std::string read_boot_id(base::FileSystem& files, const char* passed) {
+  if (passed) return boot_id_of(passed);
+  const auto file = files.open("/proc/sys/kernel/random/boot_id", base::OpenMode::read);
+  if (!file) return {};
+  std::array<std::byte, 64> bytes;
+  const auto got = (*file)->read_at(bytes, 0);
+  return got ? boot_id_of(std::string(base::as_text(base::Bytes(bytes).first(*got))))
+             : std::string();
+}
 
 Surroundings look_around() {
   Surroundings around;
@@ -46,17 +75,22 @@ std::vector<std::string> start_warnings(const config::BrokerConfig& config,
   if (around.open_files_max < kFilesWanted) {
     warnings.push_back(
         fmt::format("the limit of open files is {}, {} is advised (LimitNOFILE, ulimit -n); up to "
-                    "{} connections are taken",
-                    around.open_files_max, kFilesWanted, connections_possible(config, around)));
+                    "{} connections are taken and {} partitions made",
+                    around.open_files_max, kFilesWanted, connections_possible(config, around),
+                    partitions_possible(config, around)));
   }
   return warnings;
 }
 
 std::size_t connections_possible(const config::BrokerConfig& config, const Surroundings& around) {
-  const std::uint64_t free =
-      around.open_files_max > kFilesReserved ? around.open_files_max - kFilesReserved : 0;
-  const std::uint64_t possible = std::max<std::uint64_t>(free / 4 * 3, 16);
+  const std::uint64_t possible = std::max(files_free(around) / 3, kAtLeast);
   return static_cast<std::size_t>(std::min<std::uint64_t>(config.limits.connections, possible));
+}
+
+std::size_t partitions_possible(const config::BrokerConfig& config, const Surroundings& around) {
+  const std::uint64_t connections = connections_possible(config, around);
+  const std::uint64_t free = files_free(around);
+  return static_cast<std::size_t>(std::max(free - std::min(free, connections), kAtLeast));
 }
 
 }  // namespace mq::broker

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file_system.h"
 #include "config/broker_config.h"
 
 namespace mq::broker {
@@ -15,6 +16,10 @@ struct Surroundings {
 };
 Surroundings look_around();
 
+/// The machine's boot, 32 hexadecimal digits; empty if nothing tells. `passed` (or null) comes from
+/// the service manager: the sandbox of the service hides /proc/sys.
+std::string read_boot_id(base::FileSystem& files, const char* passed);
+
 /// Raises the soft limit of open files to the hard one.
 void raise_open_files_limit();
 
@@ -25,5 +30,8 @@ std::vector<std::string> start_warnings(const config::BrokerConfig& config,
 
 /// How many connections may be open, so that data files always find a descriptor.
 std::size_t connections_possible(const config::BrokerConfig& config, const Surroundings& around);
+/// How many partitions may be made, so that connections and new segments find one too: a process
+/// that runs out of descriptors can neither roll a segment nor sync its directory.
+std::size_t partitions_possible(const config::BrokerConfig& config, const Surroundings& around);
 
 }  // namespace mq::broker

@@ -31,10 +31,18 @@ Worker::~Worker() = default;
 void Worker::adopt(std::unique_ptr<base::Stream> stream) {
   core_.hot.connections_total.add();
   if (core_.stopping) return;
-  auto connection = std::make_shared<Connection>(*this, std::move(stream));
+  core_.hot.connections_open.add();
+  serve_new(std::make_shared<Connection>(*this, std::move(stream)));
+}
+
+void Worker::adopt(MovingConnection moving) {
+  if (core_.stopping) return core_.hot.connections_open.add(-1);
+  serve_new(std::make_shared<Connection>(*this, std::move(moving)));
+}
+
+void Worker::serve_new(std::shared_ptr<Connection> connection) {
   connections_.insert(connection);
   open_connections_.store(connections_.size(), std::memory_order_relaxed);
-  core_.hot.connections_open.add();
   arm_deadline_check();
   tasks_.spawn("connection", serve(std::move(connection)));
 }
@@ -43,7 +51,20 @@ asio::awaitable<void> Worker::serve(std::shared_ptr<Connection> connection) {
   co_await connection->serve();
   connections_.erase(connection);
   open_connections_.store(connections_.size(), std::memory_order_relaxed);
+  // Nothing suspends between its look at `stopping` and the message, so the message arrives before
+  // the broker has stopped its last worker.
+  if (Worker* const to = connection->departs_to()) co_return hand_over(connection->depart(), *to);
   core_.hot.connections_open.add(-1);
+}
+
+void Worker::hand_over(MovingConnection moving, Worker& to) {
+  auto stream = core_.move_stream(std::move(moving.stream), to.index());
+  if (!stream) return core_.hot.connections_open.add(-1);  // it broke meanwhile
+  core_.hot.connections_moved.add();
+  moving.stream = *std::move(stream);
+  // A function that is posted has to be copyable.
+  const auto carried = std::make_shared<MovingConnection>(std::move(moving));
+  to.runtime().post([&to, carried] { to.adopt(std::move(*carried)); });
 }
 
 void Worker::arm_deadline_check() {

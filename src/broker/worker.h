@@ -11,6 +11,7 @@
 namespace mq::broker {
 
 class Connection;
+struct MovingConnection;
 
 /// One thread's share of the broker: its connections, its partitions and its memory budgets. All
 /// members belong to its runtime, but for core(), runtime(), index() and open_connections().
@@ -40,12 +41,16 @@ class Worker {
 
   /// Serves a new connection until it ends.
   void adopt(std::unique_ptr<base::Stream> stream);
+  /// Goes on with a connection that was another worker's.
+  void adopt(MovingConnection moving);
   /// New requests are refused, long polls answered, and requests under way get until `deadline`.
   /// Then partitions close, connections end and everything started here has ended.
   asio::awaitable<void> stop(base::TimePoint deadline);
 
  private:
+  void serve_new(std::shared_ptr<Connection> connection);
   asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
+  void hand_over(MovingConnection moving, Worker& to);
   void arm_deadline_check();
   void check_deadlines();
   [[nodiscard]] std::size_t requests_under_way() const noexcept;

@@ -16,6 +16,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// A fetch of as much means that the reader is behind: two threads are better then, one that reads
+/// the socket and one that takes records.
+constexpr std::size_t kBulkBytes = std::size_t{32} << 10;
+
 Error closed_error() { return client::make_error(Errc::closed, "the consumer is closed"); }
 
 }  // namespace
@@ -23,12 +27,14 @@ Error closed_error() { return client::make_error(Errc::closed, "the consumer is 
 /// The blocking shell around ConsumerCore.
 struct Consumer::Impl {
   explicit Impl(ConsumerConfig config) : core(io.runtime(), io.network(), std::move(config)) {
-    core.on_data([this] { announce(); });
+    core.on_data([this](std::size_t bytes) { announce(bytes >= kBulkBytes); });
   }
   ~Impl() { close(); }
 
-  void announce();
+  void announce(bool much);
   Result<Batch> poll(Duration timeout);
+  /// Until there is news behind `seen`; false at `deadline`.
+  bool wait(std::uint64_t seen, Clock::time_point deadline);
   void close();
   /// A call on the I/O thread, or `closed`.
   template <class T>
@@ -40,19 +46,37 @@ struct Consumer::Impl {
 
   client::IoThread io;
   client::ConsumerCore core;
-  std::mutex mutex;  // guards the three below
+  std::mutex mutex;  // guards what is below
   std::condition_variable changed;
   std::uint64_t announced = 0;  ///< how often data came
+  bool bulk = false;            ///< the last data were many
   bool woken = false;
   bool closed = false;
 };
 
-void Consumer::Impl::announce() {
+void Consumer::Impl::announce(bool much) {
   {
     const std::lock_guard lock(mutex);
     ++announced;
+    bulk = much;
   }
   changed.notify_one();  // outside the mutex, which the woken thread wants
+}
+
+bool Consumer::Impl::wait(std::uint64_t seen, Clock::time_point deadline) {
+  const auto news = [&] { return announced != seen || woken || closed; };
+  std::unique_lock lock(mutex);
+  if (!bulk && Clock::now() < deadline) {
+    lock.unlock();
+    const bool visited = io.visit(deadline, [&] {
+      const std::lock_guard looking(mutex);
+      return news();
+    });
+    lock.lock();
+    if (visited && bulk) io.loop().hurry();
+    if (visited) return news();
+  }
+  return changed.wait_until(lock, deadline, news);
 }
 
 Result<Batch> Consumer::Impl::poll(Duration timeout) {
@@ -66,10 +90,7 @@ Result<Batch> Consumer::Impl::poll(Duration timeout) {
       seen = announced;
     }
     if (auto taken = core.take()) return std::move(*taken);
-    std::unique_lock lock(mutex);
-    const auto news = [&] { return announced != seen || woken || closed; };
-    if (changed.wait_until(lock, deadline, news)) continue;
-    lock.unlock();
+    if (wait(seen, deadline)) continue;
     if (auto trouble = core.trouble()) return std::move(*trouble);
     return Batch();
   }
@@ -82,6 +103,7 @@ void Consumer::Impl::close() {
     closed = true;
     changed.notify_all();
   }
+  io.loop().interrupt();
   io.call(client::done_after(core.stop()));
   io.stop();
 }
@@ -125,7 +147,7 @@ Result<void> Consumer::pause(std::span<const TopicPartition> partitions) {
 
 Result<void> Consumer::resume(std::span<const TopicPartition> partitions) {
   auto resumed = impl_->core.set_paused({partitions.begin(), partitions.end()}, false);
-  impl_->announce();  // what was fetched before the pause is there now
+  impl_->announce(false);  // what was fetched before the pause is there now
   return resumed;
 }
 
@@ -148,9 +170,12 @@ Result<std::map<TopicPartition, TimedOffset>> Consumer::offsets_for_times(
 }
 
 void Consumer::wakeup() noexcept {
-  const std::lock_guard lock(impl_->mutex);
-  impl_->woken = true;
-  impl_->changed.notify_all();
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->woken = true;
+    impl_->changed.notify_all();
+  }
+  impl_->io.loop().interrupt();
 }
 
 Result<void> Consumer::close(Duration) {

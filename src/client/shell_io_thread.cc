@@ -12,12 +12,12 @@ asio::awaitable<Done> settle(base::Runtime& runtime) {
   co_return Done{};
 }
 
-std::thread start_quietly(base::RealRuntime& runtime) {
+std::thread start_quietly(SharedLoop& loop) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread([&runtime] { runtime.run(); });
+  std::thread thread([&loop] { loop.serve(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
 }
@@ -29,7 +29,7 @@ asio::awaitable<Done> done_after(asio::awaitable<void> task) {
   co_return Done{};
 }
 
-IoThread::IoThread() : network_(runtime_), thread_(start_quietly(runtime_)) {}
+IoThread::IoThread() : network_(runtime_), loop_(runtime_), thread_(start_quietly(loop_)) {}
 
 IoThread::~IoThread() { stop(); }
 
@@ -45,13 +45,25 @@ void IoThread::leave() {
   if (--calls_ == 0) idle_.notify_all();
 }
 
+bool IoThread::visit(SharedLoop::Clock::time_point deadline, const std::function<bool()>& done) {
+  if (!enter()) return false;
+  const bool visited = loop_.visit(deadline, done);
+  leave();
+  return visited;
+}
+
+void IoThread::step_back() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // stop() joins this thread with it
+  if (lock && calls_ == 0) loop_.step_back();
+}
+
 void IoThread::stop() {
   call(settle(runtime_));
   std::unique_lock lock(mutex_);
   stopping_ = true;
   idle_.wait(lock, [this] { return calls_ == 0; });
   if (!thread_.joinable()) return;
-  runtime_.stop();
+  loop_.stop();
   thread_.join();
 }
 

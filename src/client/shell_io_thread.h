@@ -9,11 +9,13 @@
 
 #include "base/real/asio_network.h"
 #include "base/real/real_runtime.h"
+#include "client/shell_shared_loop.h"
 
 namespace mq::client {
 
 /// The one I/O thread of a client object, with its runtime and network. All signals are blocked in
-/// it: they are the application's.
+/// it: they are the application's. While an application's thread waits in visit(), that thread does
+/// the I/O thread's work.
 class IoThread {
  public:
   IoThread();
@@ -31,12 +33,18 @@ class IoThread {
     if (!enter()) return std::nullopt;
     const auto slot = std::make_shared<Slot<T>>();
     runtime_.spawn("client call", run_into(std::move(task), slot));
+    loop_.hurry();
     auto value = slot->wait();
     leave();
     return value;
   }
-  /// Waits for calls in progress, lets loose ends of connections run out, ends the thread. Whoever
-  /// calls it has told the core to stop, so that the calls end.
+  /// SharedLoop::visit(); false after stop() too.
+  bool visit(SharedLoop::Clock::time_point deadline, const std::function<bool()>& done);
+  /// SharedLoop::step_back(), unless a call is in progress.
+  void step_back();
+  SharedLoop& loop() noexcept { return loop_; }
+  /// Waits for calls and visits in progress, lets loose ends of connections run out, ends the
+  /// thread. Whoever calls it has told the core to stop, so that the calls end.
   void stop();
 
  private:
@@ -73,6 +81,7 @@ class IoThread {
 
   base::RealRuntime runtime_;
   base::AsioNetwork network_;
+  SharedLoop loop_;
   std::mutex mutex_;  // guards calls_, stopping_ and joining the thread
   std::condition_variable idle_;
   std::size_t calls_ = 0;

@@ -42,6 +42,9 @@ struct Producer::Impl {
     core.on_outcome([this](std::vector<client::ProduceBatchPtr> batches) {
       take_outcomes(std::move(batches));
     });
+    // With acks=none every write would be the last one: a thread that sends much would do all of
+    // the I/O thread's work too.
+    if (core.config().acks != Acks::none) core.on_idle([this] { io.step_back(); });
   }
   ~Impl() { io.stop(); }
 
@@ -115,6 +118,7 @@ Result<void> Producer::Impl::append(TopicHandle::Impl& topic, AppendRequest& req
   std::optional<Error> refusal;
   switch (core.append(topic, request, refusal)) {
     case Appended::accepted:
+      io.loop().nudge();
       return {};
     case Appended::refused:
       return std::move(*refusal);
@@ -166,6 +170,7 @@ void Producer::Impl::begin_lookup(const std::string& name) {
     if (closed || !looking_up.insert(name).second) return;
   }
   io.runtime().spawn("topic lookup", look_up(name));
+  io.loop().hurry();
 }
 
 asio::awaitable<void> Producer::Impl::look_up(std::string name) {
@@ -213,6 +218,7 @@ Result<void> Producer::Impl::send_record(const Record& record,
 }
 
 bool Producer::Impl::wait_flushed(std::uint64_t flush, Clock::time_point deadline) {
+  io.loop().hurry();
   {
     std::unique_lock lock(mutex);
     if (!progress.wait_until(lock, deadline, [&] { return core.flushed(flush); })) return false;

@@ -15,6 +15,9 @@ namespace {
 std::optional<std::string> not_yet(std::string_view key) {
   if (key == "broker.rack") return "racks come with clusters; this release does not have them";
   if (key.starts_with("listener.clients.tls")) return "this release has no TLS";
+  if (key == "metrics")
+    return "this release has no metrics over HTTP; mqctl status -v has counters";
+  if (key == "console") return "this release has no web console";
   return std::nullopt;
 }
 

@@ -31,6 +31,7 @@ struct ControllerConfig {
   base::Endpoint advertised;
   model::TopicSettings topic_defaults;
   std::int32_t default_partitions = 1;
+  std::size_t partitions_max = 1'000'000;  ///< of all topics together
 };
 
 /// What a partition's log says about its newest leader epoch.
@@ -63,12 +64,14 @@ class Controller {
   /// one multi does not hold them, the first has the registration and each further one names its
   /// version. Errors: ControllerErrc, or MetadataErrc when the store failed.
   asio::awaitable<Result<void>> start();
-  /// Deletes what a crash left half done: replicas of topics under /deleting, state nodes of topics
-  /// that never became real. Needs the disks open. An error means that something is left for the
-  /// next try, which comes by itself.
+  /// Deletes what a crash left half done: state nodes of topics that never became real, and, beside
+  /// other changes, replicas of topics under /deleting. Needs the disks open. An error means that
+  /// something is left for the next try, which comes by itself.
   asio::awaitable<Result<void>> finish_half_done();
   /// Topics whose replicas are to be deleted: their directories are ours, not strangers.
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const;
+  /// How many topics' files are being deleted just now.
+  [[nodiscard]] std::size_t deletions_under_way() const;
   /// A metadata store that came from a backup may lead with epochs that the logs have seen already:
   /// sets the epoch of each named partition above its log's. The new image has them.
   asio::awaitable<Result<void>> raise_leader_epochs(std::vector<LogEpoch> logs);
@@ -77,8 +80,8 @@ class Controller {
   /// open. When `deadline` passes first the answer is TIMED_OUT and the change goes on.
   asio::awaitable<protocol::TopicResult> create_topic(protocol::NewTopic topic, bool validate_only,
                                                       base::TimePoint deadline);
-  /// Success means that the topic is gone from the metadata and its replicas here serve no one;
-  /// their files are gone, or will be after the next try if that failed.
+  /// Success means that the topic is gone from the metadata and its replicas here serve no one.
+  /// Their files go afterwards, beside other changes, and are tried again when that fails.
   asio::awaitable<protocol::TopicResult> delete_topic(std::string name, base::TimePoint deadline);
 
   /// A producer id that was never given out before (IDM-5).

@@ -1,5 +1,7 @@
 #include "controller/node_writer.h"
 
+#include "base/mutants.h"
+
 namespace mq::controller {
 namespace {
 
@@ -17,6 +19,7 @@ asio::awaitable<Result<MultiResult>> NodeWriter::commit(std::vector<metadata::Op
   auto result = co_await store_.multi(std::move(operations));
   if (result || result.error() != make_error_code(MetadataErrc::outcome_unknown))
     co_return std::move(result);
+  if (MQ_MUTANT("unknown_outcome_counts_as_applied")) co_return MultiResult{};
   const auto found = co_await read_tag(std::move(witness));
   if (!found) co_return make_error_code(MetadataErrc::outcome_unknown);
   if (*found == tag) co_return MultiResult{};

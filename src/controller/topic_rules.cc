@@ -58,6 +58,17 @@ Status check_new_topic(const ControllerConfig& config, const protocol::NewTopic&
   return {};
 }
 
+std::optional<Status> check_room(const ControllerConfig& config, const protocol::NewTopic& topic,
+                                 std::size_t existing) {
+  const auto wanted = static_cast<std::size_t>(partitions_of(config, topic));
+  if (existing + wanted <= config.partitions_max) return std::nullopt;
+  return refused(
+      config, WireError::invalid_request,
+      fmt::format("partitions = {}: there are {} already, and the broker's limit of open "
+                  "files allows {} in all",
+                  wanted, existing, config.partitions_max));
+}
+
 TopicTree plan_topic(const ControllerConfig& config, const protocol::NewTopic& topic, base::Uuid id,
                      model::BrokerEpoch broker_epoch) {
   TopicTree tree;

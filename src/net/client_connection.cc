@@ -21,6 +21,8 @@ class ConnectionCategory final : public boost::system::error_category {
         return "the broker refused the connection";
       case ConnectionErrc::protocol_violation:
         return "the peer broke the protocol";
+      case ConnectionErrc::answer_too_large:
+        return "the answer is larger than 32 MiB; ask for fewer topics at a time";
     }
     return "unknown";
   }
@@ -105,14 +107,14 @@ asio::awaitable<ConnectFailure> ClientConnection::greet() {
   request.header = protocol::encode(hello);
   request.deadline = options_.deadline;
   usable_ = true;
-  auto frame = co_await call(std::move(request));
-  if (!frame) {
-    failure.error = frame.error();
+  const auto frames = co_await call(std::move(request));
+  if (!frames) {
+    failure.error = frames.error();
     failure.detail = refusal_detail_;
     co_return failure;
   }
-  const auto answer = protocol::decode_hello_response(frame->header);
-  if (!answer) {
+  const auto answer = protocol::decode_hello_response(frames->front().header);
+  if (!answer || frames->size() > 1) {
     failure.error = make_error_code(ConnectionErrc::not_mq);
     failure.detail = "its answer to Hello does not parse";
   } else if (!answer->envelope.status.ok()) {
@@ -165,20 +167,41 @@ void ClientConnection::push(ClientRequest request, std::uint8_t flags, Waiting w
   writer_.push(std::move(frame));
 }
 
-asio::awaitable<Result<Frame>> ClientConnection::call(ClientRequest request) {
-  struct Call {
-    explicit Call(base::Runtime& runtime) : done(runtime) {}
-    base::WaitList done;
-    std::optional<Result<Frame>> answer;
-  };
+/// The frames of one answer, as they come.
+struct ClientConnection::Call {
+  explicit Call(base::Runtime& runtime) : done(runtime) {}
+
+  void add(Result<Frame> frame) {
+    const bool last = !frame || (frame->head.flags & protocol::kFrameMoreFollows) == 0;
+    if (!frame) {
+      error = frame.error();
+    } else if (!error) {
+      bytes += frame->head.body_bytes();
+      frames.push_back(*std::move(frame));
+    }
+    if (bytes > kAnswerBytesMax) {
+      error = make_error_code(ConnectionErrc::answer_too_large);
+      frames.clear();
+    }
+    complete = last;
+    if (complete) done.notify_all();
+  }
+
+  base::WaitList done;
+  bool complete = false;
+  base::Error error;
+  std::size_t bytes = 0;
+  std::vector<Frame> frames;
+};
+
+asio::awaitable<Result<std::vector<Frame>>> ClientConnection::call(ClientRequest request) {
   const auto state = std::make_shared<Call>(runtime_);
-  const bool sent = send(std::move(request), [state](Result<Frame> frame) {
-    state->answer = std::move(frame);
-    state->done.notify_all();
-  });
+  const bool sent =
+      send(std::move(request), [state](Result<Frame> frame) { state->add(std::move(frame)); });
   if (!sent) co_return base::make_error_code(base::BaseErrc::connection_lost);
-  while (!state->answer) co_await state->done.wait();
-  co_return std::move(*state->answer);
+  while (!state->complete) co_await state->done.wait();
+  if (state->error) co_return state->error;
+  co_return std::move(state->frames);
 }
 
 asio::awaitable<void> ClientConnection::write_requests() {

@@ -17,6 +17,7 @@ enum class ConnectionErrc {
   not_mq = 1,          ///< the peer answers, but not as a broker does
   hello_refused,       ///< the broker's status says why
   protocol_violation,  ///< an answer to nothing, or one that does not parse
+  answer_too_large,    ///< its frames have more than ClientConnection::kAnswerBytesMax together
 };
 const boost::system::error_category& connection_category() noexcept;
 boost::system::error_code make_error_code(ConnectionErrc code) noexcept;
@@ -78,8 +79,10 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   /// A request that wants no answer: `on_written` is called when its bytes are with the kernel, or
   /// with the error.
   bool send_unanswered(ClientRequest request, std::function<void(base::Result<void>)> on_written);
-  /// send() for coroutines; for answers of one frame.
-  asio::awaitable<base::Result<Frame>> call(ClientRequest request);
+  /// send() for coroutines: all frames of the answer, one at least, held until the last one is
+  /// there; answer_too_large if they are too many.
+  asio::awaitable<base::Result<std::vector<Frame>>> call(ClientRequest request);
+  static constexpr std::size_t kAnswerBytesMax = std::size_t{32} << 20;
 
   /// Ends both loops; every open request fails with `closed`.
   void close() { end(base::BaseErrc::closed); }
@@ -94,6 +97,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   [[nodiscard]] base::TimePoint opened_at() const noexcept { return opened_at_; }
 
  private:
+  struct Call;
   struct Waiting {
     base::TimePoint deadline;
     OnAnswer on_answer;

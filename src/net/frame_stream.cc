@@ -23,6 +23,12 @@ asio::awaitable<Result<void>> FrameReader::fill(std::size_t bytes) {
   co_return Result<void>{};
 }
 
+void FrameReader::begin_with(base::Bytes ahead) {
+  MQ_CHECK(ahead.size() <= kAheadBytes && ahead_end_ == 0, "{} bytes to begin with", ahead.size());
+  std::memcpy(ahead_.data(), ahead.data(), ahead.size());
+  ahead_end_ = ahead.size();
+}
+
 asio::awaitable<Result<std::string>> FrameReader::read_raw(std::size_t bytes) {
   MQ_CO_TRY_VOID(co_await fill(bytes));
   std::string text(base::as_text(buffered().first(bytes)));
@@ -123,8 +129,11 @@ void FrameWriter::push(OutgoingFrame frame) {
   if (idle_) changed_.notify_all();
 }
 
-asio::awaitable<bool> FrameWriter::wait_below(std::size_t bytes) {
-  while (!closed_ && queued_bytes_ > bytes) co_await drained_.wait();
+asio::awaitable<bool> FrameWriter::wait_below(std::size_t bytes, base::TimePoint deadline) {
+  while (!closed_ && queued_bytes_ > bytes) {
+    const bool notified = co_await drained_.wait_until(deadline);
+    if (!notified) co_return false;
+  }
   co_return !closed_;
 }
 

@@ -50,6 +50,8 @@ class FrameReader {
     frame_progress_ = std::move(call);
   }
 
+  /// Begins with what an earlier reader of the stream had buffered. Before anything is read.
+  void begin_with(base::Bytes ahead);
   /// Exactly `bytes` raw bytes (the preface). At most kAheadBytes.
   asio::awaitable<base::Result<std::string>> read_raw(std::size_t bytes);
   /// What has been read ahead and not yet consumed, for recognising foreign protocols.
@@ -105,8 +107,10 @@ class FrameWriter {
   /// Queues a frame. The caller bounds what it queues by queued_bytes() and wait_below().
   void push(OutgoingFrame frame);
   [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
-  /// Suspends while more than `bytes` are queued; false when the writer has ended.
-  asio::awaitable<bool> wait_below(std::size_t bytes);
+  /// Suspends while more than `bytes` are queued; false when the writer has ended, or `deadline`
+  /// came first. With 0 nothing is queued or being written afterwards.
+  asio::awaitable<bool> wait_below(std::size_t bytes,
+                                   base::TimePoint deadline = base::TimePoint::max());
   /// Writes until close() or an error, which it returns. Run once, by the connection's owner.
   asio::awaitable<base::Result<void>> run();
   /// Ends run() once what is queued is written.

@@ -65,7 +65,8 @@ bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerRespon
          codec::read_integer(from.connections(), to.connections) &&
          codec::read_integer(from.topics(), to.topics) &&
          codec::read_integer(from.partitions(), to.partitions) &&
-         codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving);
+         codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving) &&
+         codec::read_integer(from.partitions_damaged(), to.partitions_damaged);
 }
 
 void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
@@ -79,6 +80,7 @@ void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerRespo
   to.set_topics(from.topics);
   to.set_partitions(from.partitions);
   to.set_partitions_not_serving(from.partitions_not_serving);
+  to.set_partitions_damaged(from.partitions_damaged);
 }
 
 bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {

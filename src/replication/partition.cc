@@ -122,7 +122,9 @@ Result<storage::ReadResult> Partition::read(Offset from, std::size_t bytes_max) 
     nothing.end_offset = from;
     return nothing;
   }
-  return log_.read(from, high_watermark_, bytes_max);
+  const Offset limit = MQ_MUTANT("reads_pass_the_high_watermark") ? log_.log_end_offset()
+                                                                  : high_watermark_;  // PAR-3
+  return log_.read(from, limit, bytes_max);
 }
 
 asio::awaitable<Result<storage::ReadResult>> Partition::read_from_disk(Offset from,

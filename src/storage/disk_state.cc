@@ -64,4 +64,10 @@ void DiskState::ask_for_space_check() {
   });
 }
 
+void DiskState::note_sealed() {
+  home.post([held = std::weak_ptr(listener_.load())] {
+    if (const auto listener = held.lock()) listener->sealed();
+  });
+}
+
 }  // namespace mq::storage

@@ -44,10 +44,14 @@ class DiskState {
   /// The free space should be looked at now. Any thread.
   void ask_for_space_check();
 
+  /// A finished segment has become durable. Any thread.
+  void note_sealed();
+
   /// What the Disk does, on the home runtime, when something happened on another thread.
   struct Listener {
     std::function<void()> changed;  ///< failed() or full()
     std::function<void()> check_space;
+    std::function<void()> sealed;
   };
   /// Set and given up on the home runtime; after that nothing is called any more.
   void listen(std::shared_ptr<Listener> listener) { listener_.store(std::move(listener)); }

@@ -262,6 +262,7 @@ void Flusher::finish(Job& job, bool synced) {
       drop_trimmed(reached);
     }
   }
+  if (synced && !job.sealing.empty()) disk_->note_sealed();
   const auto end = synced ? std::optional(job.target) : std::nullopt;
   if (end && job.log->moved_) job.log->moved_(*end, job.cuts);
   auto& worker = job.log->worker_;

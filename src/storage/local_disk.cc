@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mutants.h"
 #include "storage/disk_files.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
@@ -13,9 +14,11 @@ namespace {
 using model::Offset;
 using model::PartitionId;
 
-/// Checkpoints because of rolls come at most this often.
-constexpr auto kCheckpointSpacing = std::chrono::milliseconds(1000);
-constexpr int kRemovedAtOnce = 16;
+/// Rest after a checkpoint, so that one roll after the other leaves the disk time for flushes.
+constexpr auto kCheckpointSpacing = std::chrono::milliseconds(100);
+/// And after one that could not be written.
+constexpr auto kCheckpointRetry = std::chrono::milliseconds(1000);
+constexpr int kRemovedAtOnce = 32;  // files
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
 
@@ -47,6 +50,7 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
   listener_->check_space = [this] {
     if (!stopping_) tasks_.spawn("storage space check", check_space());
   };
+  listener_->sealed = [this] { wake_.notify_all(); };
   state_->listen(listener_);
 }
 
@@ -207,7 +211,8 @@ asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
   // Else the next start would make its directory again.
   const auto noted = co_await journal_deletions(std::move(ids));
   MQ_CO_TRY_VOID(noted);
-  MQ_CO_TRY_VOID(co_await remove_directory(id.text()));
+  std::vector<std::string> doomed{id.text()};
+  MQ_CO_TRY_VOID(co_await remove_directories(std::move(doomed)));
   co_return co_await sync_own_directory();
 }
 
@@ -224,52 +229,59 @@ asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
   const auto work = [&] { entries = state_->files.list_directory(state_->path); };
   co_await state_->executor.run(work);
   if (!entries) co_return make_error_code(StorageErrc::io_failed);
-  std::size_t removed = 0;
+  std::vector<std::string> doomed;
   for (const auto& entry : *entries) {
     const auto id = parse_partition_directory_name(entry.name);
     if (!id || id->topic != topic) continue;
     kept_.erase(*id);
-    MQ_CO_TRY_VOID(co_await remove_directory(entry.name));
-    ++removed;
+    doomed.push_back(entry.name);
   }
+  MQ_CO_TRY_VOID(co_await remove_directories(doomed));
   MQ_CO_TRY_VOID(co_await sync_own_directory());
-  if (removed > 0)
-    base::log_info("storage", "disk {}: removed {} partition(s) of topic {}", state_->path, removed,
-                   topic.hex());
+  if (!doomed.empty())
+    base::log_info("storage", "disk {}: removed {} partition(s) of topic {}", state_->path,
+                   doomed.size(), topic.hex());
   co_return Result<void>();
 }
 
 /// REC-9: called for topics that the metadata holds as being deleted. Only what is ours inside is
 /// removed, a few files at a time, so that the disk's other work comes between.
-asio::awaitable<Result<void>> LocalDisk::remove_directory(std::string name) {
-  const std::string path = path_of(name);
-  while (true) {
+asio::awaitable<Result<void>> LocalDisk::remove_directories(std::vector<std::string> names) {
+  std::size_t done = 0;
+  while (done < names.size()) {
     if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
     if (giving_up_deletions_ || stopping_) co_return make_error_code(StorageErrc::closed);
     Result<void> removed;
-    const auto work = [&] { removed = remove_some_files(path); };
+    const auto work = [&] { removed = remove_some_files(names, done); };
     co_await state_->executor.run(work);
-    if (removed || removed.error() == make_error_code(base::BaseErrc::not_found))
-      co_return Result<void>();
-    if (removed.error() == make_error_code(base::BaseErrc::would_block)) continue;
-    base::log_warning("storage", "{} is not removed whole: {}", path, removed.error().message());
+    if (removed) continue;
+    base::log_warning("storage", "{} is not removed whole: {}", path_of(names[done]),
+                      removed.error().message());
     co_return make_error_code(StorageErrc::io_failed);
   }
+  co_return Result<void>();
 }
 
-/// would_block: there is more to remove.
-Result<void> LocalDisk::remove_some_files(const std::string& path) {
+/// From the directory names[done] on; one that is gone is counted in `done`.
+Result<void> LocalDisk::remove_some_files(const std::vector<std::string>& names,
+                                          std::size_t& done) {
   auto& files = state_->files;
-  MQ_TRY(const auto entries, files.list_directory(path));
   int left = kRemovedAtOnce;
-  for (const auto& entry : entries) {
-    const bool ours = parse_segment_file_name(entry.name) || parse_cache_file_name(entry.name) ||
-                      parse_producers_file_name(entry.name) || entry.name.starts_with(kTopicFile);
-    if (!ours || entry.is_directory) continue;
-    if (left-- == 0) return make_error_code(base::BaseErrc::would_block);
-    MQ_TRY_VOID(files.remove_file(path + "/" + entry.name));
+  for (; done < names.size() && left > 0; ++done) {
+    const std::string path = path_of(names[done]);
+    const auto entries = files.list_directory(path);
+    if (!entries && entries.error() == make_error_code(base::BaseErrc::not_found)) continue;
+    if (!entries) return entries.error();
+    for (const auto& entry : *entries) {
+      const bool ours = parse_segment_file_name(entry.name) || parse_cache_file_name(entry.name) ||
+                        parse_producers_file_name(entry.name) || entry.name.starts_with(kTopicFile);
+      if (!ours || entry.is_directory) continue;
+      if (left-- == 0) return {};
+      MQ_TRY_VOID(files.remove_file(path + "/" + entry.name));
+    }
+    MQ_TRY_VOID(files.remove_directory(path));
   }
-  return files.remove_directory(path);
+  return {};
 }
 
 asio::awaitable<Result<void>> LocalDisk::sync_own_directory() {
@@ -296,22 +308,32 @@ asio::awaitable<bool> LocalDisk::pause(std::chrono::milliseconds interval) {
   co_return !stopping_ && !state_->failed();
 }
 
+/// Waits for a finished segment that the checkpoint does not name, or else until `due`. False when
+/// the disk is stopping.
+asio::awaitable<bool> LocalDisk::checkpoint_wanted(base::TimePoint due) {
+  const auto waits = [&] {
+    const bool named =
+        flusher_->progress().rolls == checkpointed_.rolls || MQ_MUTANT("checkpoint_by_time_only");
+    return named && state_->home.now() < due;
+  };
+  while (!stopping_ && !state_->failed() && waits()) co_await wake_.wait_until(due);
+  co_return !stopping_ && !state_->failed();
+}
+
+/// At every roll, because recovery takes damage above the recovery point for a torn tail and cuts
+/// it, later segments included; and by time. Rolls that come meanwhile share the next one.
 asio::awaitable<void> LocalDisk::keep_checkpoint() {
-  const auto interval = state_->config.checkpoint_interval;
-  const auto step = std::min(interval, kCheckpointSpacing);
-  auto last = state_->home.now();
-  std::uint64_t rolls = 0;
+  auto due = state_->home.now() + state_->config.checkpoint_interval;
   while (true) {
-    const bool running = co_await pause(step);
-    if (!running) co_return;
+    const bool wanted = co_await checkpoint_wanted(due);
+    if (!wanted) co_return;
+    due = state_->home.now() + state_->config.checkpoint_interval;
     const auto seen = flusher_->progress();
-    const bool due = state_->home.now() - last >= interval && seen.changes != checkpointed_changes_;
-    if (!due && seen.rolls == rolls) continue;
-    last = state_->home.now();
-    rolls = seen.rolls;
-    checkpointed_changes_ = seen.changes;
+    if (seen.changes == checkpointed_.changes) continue;
     const auto written = co_await checkpoint_.write();
-    if (!written) checkpointed_changes_ = 0;
+    if (written) checkpointed_ = seen;
+    const bool running = co_await pause(written ? kCheckpointSpacing : kCheckpointRetry);
+    if (!running) co_return;
   }
 }
 

@@ -82,6 +82,7 @@ class LocalDisk final : public Disk {
   [[nodiscard]] std::string path_of(std::string_view name) const;
   [[nodiscard]] std::vector<LogPtr> logs() const;
   asio::awaitable<void> keep_checkpoint();
+  asio::awaitable<bool> checkpoint_wanted(base::TimePoint due);
   asio::awaitable<void> keep_memory_logs_synced();
   asio::awaitable<void> keep_retention();
   asio::awaitable<void> watch_space();
@@ -90,8 +91,8 @@ class LocalDisk final : public Disk {
   void state_changed();
   asio::awaitable<void> close_log(LogPtr log);
   asio::awaitable<void> close_and_forget(model::PartitionId id);
-  asio::awaitable<Result<void>> remove_directory(std::string name);
-  Result<void> remove_some_files(const std::string& path);
+  asio::awaitable<Result<void>> remove_directories(std::vector<std::string> names);
+  Result<void> remove_some_files(const std::vector<std::string>& names, std::size_t& done);
   asio::awaitable<Result<void>> sync_own_directory();
   asio::awaitable<Result<void>> journal_deletions(std::vector<model::PartitionId> ids);
   asio::awaitable<Result<void>> journal_settled();
@@ -110,7 +111,7 @@ class LocalDisk final : public Disk {
   Checkpoint kept_;  // of logs that are offline: what an earlier run knew of them
   std::map<model::PartitionId, JournalLogState> kept_states_;  // the same for the journal
   CheckpointWriter checkpoint_;
-  std::uint64_t checkpointed_changes_ = 0;
+  Flusher::Progress checkpointed_;  // what the newest checkpoint knows at least
   base::TaskGroup tasks_;
   base::WaitList wake_;
   bool stopping_ = false;

@@ -60,6 +60,12 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
   run.summary.lossy_suspect = lossy_suspect(run.found);
   run.summary.journal_bytes_read = run.found.replay->bytes_read;
   if (!run.found.journal_is_new) run.summary.journal_problem = run.found.replay->problem;
+  if (run.summary.lossy_suspect) {
+    base::log_warning("storage",
+                      "disk {}: the machine went down without a clean stop, or this is another "
+                      "disk: records acknowledged with durability = memory may be missing",
+                      state_->path);
+  }
 
   base::TaskGroup group(state_->home);
   for (std::size_t i = 0; i < kParallel; ++i) group.spawn("storage recovery", recover_some(run));

@@ -63,6 +63,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     return recent_bytes_.load(std::memory_order_relaxed);
   }
   std::uint32_t segments() const override { return static_cast<std::uint32_t>(sealed_.size() + 1); }
+  std::string read_damage() const override;
 
   /// What a snapshot of the journal says of the log when nothing is under way.
   [[nodiscard]] JournalLogState journal_state() const;
@@ -266,6 +267,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::vector<ExpiredSegment> expired_;  // below the log start, to be removed
   bool retaining_ = false;               // someone raises the log start or removes segments
   model::Offset wanted_start_;           // of a trim that could not be made durable yet
+  /// Segment and position; offset -1: none.
   std::pair<model::Offset, std::uint64_t> damage_reported_{};
 };
 

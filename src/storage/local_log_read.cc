@@ -27,6 +27,9 @@ Result<ReadResult> LocalLog::read(Offset from, Offset limit, std::size_t bytes_m
   if (tail_.read(from, limit, bytes_max, result)) return result;
   ReadPlan wanted = plan(from, limit, bytes_max);
   if (!wanted.file || wanted.needs_index) return StorageErrc::not_cached;
+  // Where damage is known, bodies are verified too.
+  if (damage_reported_.first != Offset() && damage_reported_.first == wanted.base)
+    return StorageErrc::not_cached;
   return read_planned(wanted);
 }
 
@@ -54,6 +57,7 @@ asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset
   // Meanwhile the log may have been closed, or retention may have passed the offset.
   MQ_CO_TRY_VOID(check_readable(from));
   if (!done) co_return report_damage(wanted, done.error());
+  if (done->damage_behind) static_cast<void>(report_damage(wanted, StorageErrc::partition_corrupt));
   install(wanted);
   remember_cursor(wanted, *done);
   co_return std::move(done->read);
@@ -170,11 +174,18 @@ Error LocalLog::report_damage(const ReadPlan& wanted, const Error& error) {
   disk_->counters.get("storage_damaged_reads_total").add();
   if (damage_reported_ != std::pair(wanted.base, wanted.damage)) {
     damage_reported_ = {wanted.base, wanted.damage};
-    base::log_error("storage", "partition {} ({}): {} cannot be read at byte {}: {}",
-                    spec_.id.text(), spec_.topic_name, segment_file_name(wanted.base),
-                    wanted.damage, error.message());
+    base::log_error("storage", "partition {} ({}): {}: {}", spec_.id.text(), spec_.topic_name,
+                    read_damage(), error.message());
   }
   return StorageErrc::partition_corrupt;
+}
+
+std::string LocalLog::read_damage() const {
+  const auto& [base, position] = damage_reported_;
+  if (base == Offset()) return {};
+  const bool sealed = std::ranges::find(sealed_, base, &Sealed::base) != sealed_.end();
+  if (!sealed && base != end_.segment_base) return {};  // retention has removed it
+  return fmt::format("{} cannot be read at byte {}", segment_file_name(base), position);
 }
 
 }  // namespace mq::storage

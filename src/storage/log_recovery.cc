@@ -499,6 +499,10 @@ Result<void> must(DiskState& disk, std::string_view operation, const std::string
   return StorageErrc::disk_failed;
 }
 
+/// From so many logs on one sync of the whole file system, with whatever else waits to be written
+/// there, costs less than two syncs of each: every one of those waits for the device.
+constexpr std::size_t kSyncWholeFrom = 32;
+
 /// Something could not be made, which harms nothing that is there.
 StorageErrc not_made(const Error& error) {
   return error == make_error_code(base::BaseErrc::no_space) ? StorageErrc::storage_full
@@ -523,6 +527,31 @@ Result<std::unique_ptr<base::File>> make_log_files(DiskState& disk, const Recove
   return segment;
 }
 
+Result<void> make_and_sync_each(DiskState& disk, std::span<const RecoverySpec> specs) {
+  std::vector<std::unique_ptr<base::File>> segments;
+  for (const auto& spec : specs) {
+    MQ_TRY(auto segment, make_log_files(disk, spec));
+    segments.push_back(std::move(segment));
+  }
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const std::string& directory = specs[i].directory;
+    MQ_TRY_VOID(must(disk, "fsync", directory, segments[i]->sync_all()));
+    MQ_TRY_VOID(must(disk, "fsync", directory, disk.files.sync_directory(directory)));
+  }
+  return {};
+}
+
+/// One sync covers them all. The first segment stands for the file system: it was open when the
+/// others were made.
+Result<void> make_and_sync_whole(DiskState& disk, std::span<const RecoverySpec> specs) {
+  std::unique_ptr<base::File> first;
+  for (const auto& spec : specs) {
+    MQ_TRY(auto segment, make_log_files(disk, spec));
+    if (!first) first = std::move(segment);
+  }
+  return must(disk, "syncfs", disk.path, first->sync_file_system());
+}
+
 Result<RecoveredLog> create_one(DiskState& disk, const RecoverySpec& spec) {
   MQ_TRY(auto logs, create_log_files(disk, std::span(&spec, 1)));
   return std::move(logs.front());
@@ -532,23 +561,18 @@ Result<RecoveredLog> create_one(DiskState& disk, const RecoverySpec& spec) {
 
 Result<std::vector<RecoveredLog>> create_log_files(DiskState& disk,
                                                    std::span<const RecoverySpec> specs) {
-  std::vector<std::unique_ptr<base::File>> segments;
-  for (const auto& spec : specs) {
-    MQ_TRY(auto segment, make_log_files(disk, spec));
-    segments.push_back(std::move(segment));
-  }
+  const auto made = specs.size() < kSyncWholeFrom ? make_and_sync_each(disk, specs)
+                                                  : make_and_sync_whole(disk, specs);
+  if (!made) return made.error();
+  MQ_TRY_VOID(must(disk, "fsync", disk.path, disk.files.sync_directory(disk.path)));
   std::vector<RecoveredLog> logs;
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    const std::string& directory = specs[i].directory;
-    MQ_TRY_VOID(must(disk, "fsync", directory, segments[i]->sync_all()));
-    MQ_TRY_VOID(must(disk, "fsync", directory, disk.files.sync_directory(directory)));
     RecoveredLog& log = logs.emplace_back();
     log.segments.push_back({Offset(0), 0});
     log.end.offset = log.end.segment_base = Offset(0);
     log.active_index = OffsetIndex(Offset(0), disk.config.index_stride_bytes);
     log.active_times = TimeIndex(Offset(0), disk.config.index_stride_bytes);
   }
-  MQ_TRY_VOID(must(disk, "fsync", disk.path, disk.files.sync_directory(disk.path)));
   return logs;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/buffer.h"
@@ -116,6 +117,10 @@ class PartitionLog {
   /// Why nothing is served: partition_corrupt, unsupported_format, disk_failed or closed; no error
   /// while all is well.
   [[nodiscard]] virtual Error failure() const = 0;
+
+  /// Damage that a read has met and that is still there, for people: which file, at which byte.
+  /// Empty while none is known. What lies before and behind it is served.
+  [[nodiscard]] virtual std::string read_damage() const { return {}; }
 
   virtual void set_settings(const model::TopicSettings& settings) = 0;
   [[nodiscard]] virtual const model::TopicSettings& settings() const = 0;

@@ -65,8 +65,11 @@ class SegmentReading {
     while (walked_ < loaded_.size()) {
       const base::Bytes rest = loaded_.subspan(walked_);
       const auto parsed = check(rest);
-      if (!parsed && taken_ > 0) return {};  // whoever comes for that batch gets the error
       if (!parsed && parsed.error() == make_error_code(ModelErrc::incomplete_batch)) return {};
+      if (!parsed && taken_ > 0) {  // whoever comes for that batch gets the error
+        damage_behind_ = refused(parsed.error()) == make_error_code(StorageErrc::partition_corrupt);
+        return {};
+      }
       if (!parsed) return refused(parsed.error());
       const RecordBatchView& batch = *parsed;
       if (expected_ != Offset() && batch.base_offset() != expected_)
@@ -117,6 +120,7 @@ class SegmentReading {
     result.read.batches.push_back({buffer_, loaded_.subspan(start_, taken_)});
     result.read.bytes = taken_;
     result.read.end_offset = end_offset_;
+    result.damage_behind = damage_behind_;
     return result;
   }
 
@@ -130,6 +134,7 @@ class SegmentReading {
   std::size_t start_ = 0;
   std::size_t taken_ = 0;
   bool done_ = false;
+  bool damage_behind_ = false;
   Offset expected_;
   Offset end_offset_;
 };

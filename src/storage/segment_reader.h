@@ -26,6 +26,7 @@ struct SegmentRead {
 struct SegmentReadResult {
   ReadResult read;
   std::uint64_t position = 0;  ///< behind what was read
+  bool damage_behind = false;  ///< the batch that follows is damaged; `damage` is where
 };
 
 /// Reads whole batches in one piece. LOG-4: nothing behind a header that does not hold together is

@@ -52,8 +52,8 @@ class OneFile final : public base::FileSystem {
       return none();
     }
     base::Result<void> sync_data() override { return none(); }
-    base::Result<void> sync_file_system() override { return none(); }
     base::Result<void> sync_all() override { return none(); }
+    base::Result<void> sync_file_system() override { return none(); }
     base::Result<void> truncate(std::uint64_t) override { return none(); }
     base::Result<void> allocate(std::uint64_t, std::uint64_t) override { return none(); }
     void start_write_back(std::uint64_t, std::uint64_t) override {}

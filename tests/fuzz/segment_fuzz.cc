@@ -28,8 +28,8 @@ class MemoryFile final : public base::File {
     return make_error_code(base::BaseErrc::io_failed);
   }
   base::Result<void> sync_data() override { return {}; }
-  base::Result<void> sync_file_system() override { return {}; }
   base::Result<void> sync_all() override { return {}; }
+  base::Result<void> sync_file_system() override { return {}; }
   base::Result<void> truncate(std::uint64_t) override { return {}; }
   base::Result<void> allocate(std::uint64_t, std::uint64_t) override { return {}; }
   void start_write_back(std::uint64_t, std::uint64_t) override {}

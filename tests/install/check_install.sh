@@ -23,7 +23,7 @@ for path in bin/mqbroker bin/mqctl include/mq/mq.h include/mq/errors.def lib/sys
   share/bash-completion/completions/mqctl share/zsh/vendor-completions/_mqctl share/fish/vendor_completions.d/mqctl.fish; do
   if [ ! -s "$prefix/$path" ]; then wrong "$path is missing or empty"; fi
 done
-for what in 'libmqclient.so*' mqConfig.cmake; do
+for what in 'libmqclient.so*' mqConfig.cmake mq-client.pc; do
   if [ -z "$(find "$prefix/lib" -name "$what" -print -quit)" ]; then wrong "no $what below lib"; fi
 done
 # What is installed must run where the build tree is gone.
@@ -71,6 +71,18 @@ if ! { cmake -S "$source/tests/install/consumer" -B "$scratch/consumer" -G Ninja
   -DCMAKE_PREFIX_PATH="$prefix" && cmake --build "$scratch/consumer"; } >"$scratch/log" 2>&1; then
   wrong "a project using find_package(mq) does not build:"
   tail -20 "$scratch/log"
+fi
+# The same application by hand, with what pkg-config says. It is a build tool of the application's, so it may be missing here.
+if command -v pkg-config >/dev/null; then
+  PKG_CONFIG_PATH=$(dirname "$(find "$prefix/lib" -name mq-client.pc)")
+  export PKG_CONFIG_PATH
+  read -ra flags <<<"$(pkg-config --cflags --libs mq-client)"
+  libdir=$(pkg-config --variable=libdir mq-client)
+  if ! { "$cxx" -std=c++20 -o "$scratch/by-hand" "$source/tests/install/consumer/main.cc" "${flags[@]}" &&
+    LD_LIBRARY_PATH=$libdir "$scratch/by-hand"; } >"$scratch/log" 2>&1; then
+    wrong "an application built with pkg-config mq-client does not work (${flags[*]}):"
+    tail -20 "$scratch/log"
+  fi
 fi
 # It meets an address where nobody listens, then a broker that the installed programs bring up.
 application() {

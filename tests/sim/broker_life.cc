@@ -10,10 +10,20 @@ using namespace std::chrono_literals;
 using OpenedStore = base::Result<std::unique_ptr<metadata::MetadataStore>>;
 
 asio::awaitable<OpenedStore> open_store(std::shared_ptr<metadata::MemoryStoreState> state,
-                                        base::Runtime* runtime) {
+                                        base::Runtime* runtime, base::Duration latency_max) {
   metadata::MemoryStoreOptions options;
-  options.latency_max = 3ms;
+  options.latency_max = latency_max;
   co_return metadata::open_memory_store(std::move(state), *runtime, options);
+}
+
+/// Now and then a disk that is busy, or about to fail.
+testing::SimDiskTimes draw_disk_times(testing::SimRandom& random) {
+  testing::SimDiskTimes times;
+  if (!random.chance(0.25)) return times;
+  times.work_max = 40ms;
+  times.stall_chance = 0.05;
+  times.stall_max = 3s;
+  return times;
 }
 
 }  // namespace
@@ -22,10 +32,11 @@ BrokerLife::BrokerLife(BrokerMachine& machine)
     : machine_(machine),
       random_(machine.random.fork()),
       files_(machine.files, machine.random.fork()),
-      executor_(machine.simulator, {}) {
-  const auto count = random_.between(1, 3);
+      executor_(machine.simulator, draw_disk_times(random_)) {
+  const auto count = random_.between(1, 4);
   for (std::uint64_t i = 0; i < count; ++i)
     workers_.push_back(std::make_unique<testing::SimRuntime>(machine.simulator));
+  jump_wall_clock(machine.clock_skew_ms);
   network_ = machine.network.join("broker", *workers_.front());
   broker_ = std::make_unique<broker::Broker>(parts());
 }
@@ -48,15 +59,28 @@ broker::BrokerParts BrokerLife::parts() {
   parts.files = &files_;
   parts.disk_executor = &executor_;
   parts.counters = &counters_;
-  parts.open_metadata = [this](const std::string&) {
-    return open_store(machine_.metadata, workers_.front().get());
+  const base::Duration latency = random_.chance(0.2) ? base::Duration(500ms) : 3ms;
+  parts.open_metadata = [this, latency](const std::string&) {
+    return open_store(machine_.metadata, workers_.front().get(), latency);
   };
   parts.boot_id = fmt::format("boot-{}", machine_.boots);
   return parts;
 }
 
 void BrokerLife::start() {
-  machine_.simulator.trace("the broker starts");
+  machine_.simulator.trace(fmt::format("the broker starts, {} workers", workers_.size()));
+  machine_.metadata->on_applied = [this] {
+    if (metadata_writes_left_ > 0 && --metadata_writes_left_ == 0) {
+      files_.kill();
+      die("behind a write to the metadata store");
+    }
+  };
+  // A write that takes long holds up its worker, and with it whatever else runs there.
+  const double slow_writes = random_.chance(0.2) ? 0.02 : 0;
+  machine_.files.on_write([this, slow_writes] {
+    if (slow_writes > 0 && random_.chance(slow_writes))
+      machine_.simulator.pass(random_.duration(1ms, 200ms));
+  });
   starting_ = true;
   machine_.spawn("broker start", run_start());
 }
@@ -72,16 +96,25 @@ asio::awaitable<void> BrokerLife::run_start() {
     serving_ = true;
     machine_.simulator.trace("the broker serves");
   }
-  require(started.has_value() || files_.dead() || ending_, "the broker did not start: {}",
-          broker_->refusal().text);
+  require(started.has_value() || files_.dead() || ending_ || machine_.sync_fault_struck() ||
+              machine_.metadata_struck(),
+          "the broker did not start: {}", broker_->refusal().text);
+  refused_ = !started.has_value();
 }
 
 void BrokerLife::die_after(std::uint64_t changes) {
-  files_.kill_after(changes, [this] {
-    machine_.simulator.trace("the broker dies in the middle of a disk operation");
-    machine_.metadata->fault = [](bool) { return metadata::StoreFault::unavailable; };
-    machine_.network.crash("broker", testing::SimNetwork::Crash::reset);
-  });
+  files_.kill_after(changes, [this] { die("in the middle of a disk operation"); });
+}
+
+/// Its files are dead already; now the rest of it is.
+void BrokerLife::die(const char* where) {
+  machine_.simulator.trace(fmt::format("the broker dies {}", where));
+  machine_.cut_off_metadata(true);
+  machine_.network.crash("broker", testing::SimNetwork::Crash::reset);
+}
+
+void BrokerLife::jump_wall_clock(std::int64_t ms) {
+  for (const auto& worker : workers_) worker->jump_wall_clock(ms);
 }
 
 void BrokerLife::end(BrokerEnd how) {
@@ -92,7 +125,7 @@ void BrokerLife::end(BrokerEnd how) {
                                                         : "the broker's power is cut");
   if (how != BrokerEnd::clean_stop) {
     files_.kill();
-    machine_.metadata->fault = [](bool) { return metadata::StoreFault::unavailable; };
+    machine_.cut_off_metadata(true);
     const bool silent = how == BrokerEnd::power_cut && random_.chance(0.7);
     machine_.network.crash(
         "broker", silent ? testing::SimNetwork::Crash::silent : testing::SimNetwork::Crash::reset);
@@ -114,7 +147,9 @@ asio::awaitable<void> BrokerLife::run_stop() {
   serving_ = false;
   unwound_ = true;
   machine_.network.crash("broker", testing::SimNetwork::Crash::reset);
-  machine_.metadata->fault = nullptr;
+  machine_.cut_off_metadata(false);
+  machine_.metadata->on_applied = nullptr;
+  machine_.files.on_write(nullptr);
 }
 
 void BrokerLife::observe() {

@@ -26,7 +26,14 @@ class BrokerLife {
   /// It will die in the middle of its `changes`-th change to the disk from now.
   void die_after(std::uint64_t changes);
   [[nodiscard]] bool serving() const noexcept { return serving_ && !files_.dead(); }
-  [[nodiscard]] bool dead() const noexcept { return files_.dead(); }
+  [[nodiscard]] bool dead() const noexcept { return files_.dead() || refused_; }
+  /// It lives and its disk is offline: only a new start helps.
+  [[nodiscard]] bool disk_failed() const { return serving() && broker_->core().disk->failed(); }
+  /// It will die between its `writes`-th write to the metadata store from now and the answer; 0: it
+  /// will not.
+  void die_at_metadata_write(std::uint64_t writes) noexcept { metadata_writes_left_ = writes; }
+  /// The machine's clock is set; now() does not notice.
+  void jump_wall_clock(std::int64_t ms);
   /// Ends it. After a crash nothing that it does has an effect any more.
   void end(BrokerEnd how);
   /// Everything in it has ended, so that it may be destroyed.
@@ -41,7 +48,7 @@ class BrokerLife {
   broker::BrokerParts parts();
   asio::awaitable<void> run_start();
   asio::awaitable<void> run_stop();
-  void check_refused();
+  void die(const char* where);
 
   BrokerMachine& machine_;
   testing::SimRandom random_;
@@ -52,10 +59,23 @@ class BrokerLife {
   std::unique_ptr<base::Network> network_;
   std::unique_ptr<broker::Broker> broker_;
   std::map<model::PartitionId, std::int64_t> high_watermarks_;
+  std::uint64_t metadata_writes_left_ = 0;  // 0: no death planned
   bool starting_ = false;
   bool serving_ = false;
   bool ending_ = false;
   bool unwound_ = false;
+  bool refused_ = false;
+};
+
+/// The process of the moment, for those that outlive it.
+struct PresentBroker {
+  BrokerLife* life = nullptr;
+  std::uint64_t number = 0;  ///< of the life
+
+  [[nodiscard]] bool broken() const { return !life || life->dead() || life->disk_failed(); }
+  [[nodiscard]] bool serves() const { return life && life->serving() && !life->disk_failed(); }
+  /// The same life as then still does.
+  [[nodiscard]] bool serves(std::uint64_t then) const { return number == then && serves(); }
 };
 
 }  // namespace mq::sim

@@ -21,6 +21,7 @@ BrokerMachine::BrokerMachine(std::uint64_t seed)
       capture(simulator),
       network(simulator, link_of(random)) {
   files.set_capacity(kDiskBytes);
+  metadata->fault = [this](bool) { return draw_metadata_fault(); };
   if (random.chance(0.5)) files.set_cold_share(0.2);
   if (!files.make_directory("/disk") || !files.sync_directory("/")) fail("no data directory");
 }
@@ -29,6 +30,31 @@ void BrokerMachine::fail(std::string what) {
   if (failed()) return;
   violation = std::move(what);
   simulator.trace("VIOLATION " + violation);
+}
+
+void BrokerMachine::plan_sync_fault() {
+  testing::Fault fault;
+  fault.operation = testing::FileOperation::sync;
+  fault.skip = static_cast<int>(random.below(20));
+  files.inject(std::move(fault));
+  simulator.trace("a sync will fail");
+}
+
+void BrokerMachine::forget_faults() {
+  files.clear_faults();
+  strikes_seen_ = files.faults_struck();
+  metadata_struck_ = false;
+}
+
+metadata::StoreFault BrokerMachine::draw_metadata_fault() {
+  if (metadata_cut_off_) return metadata::StoreFault::unavailable;
+  if (metadata_fault_percent_ == 0 || random.below(100) >= metadata_fault_percent_)
+    return metadata::StoreFault::none;
+  metadata_struck_ = true;
+  constexpr metadata::StoreFault kFaults[] = {metadata::StoreFault::unavailable,
+                                              metadata::StoreFault::lost_request,
+                                              metadata::StoreFault::lost_answer};
+  return kFaults[random.below(std::size(kFaults))];
 }
 
 asio::awaitable<void> BrokerMachine::guarded(asio::awaitable<void> task) {

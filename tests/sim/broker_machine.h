@@ -16,7 +16,8 @@ constexpr std::uint64_t kDiskBytes = std::uint64_t{128} << 20;
 
 /// What outlives every process of a simulated world with one broker: clock, network, disk, the
 /// metadata store's contents. The first violation ends the run.
-struct BrokerMachine {
+class BrokerMachine {
+ public:
   explicit BrokerMachine(std::uint64_t seed);
 
   void fail(std::string what);
@@ -34,6 +35,18 @@ struct BrokerMachine {
   asio::awaitable<void> guarded(asio::awaitable<void> task);
   void spawn(std::string what, asio::awaitable<void> task);
 
+  /// One of the next syncs fails; its disk is offline from then on.
+  void plan_sync_fault();
+  [[nodiscard]] bool sync_fault_struck() const { return files.faults_struck() > strikes_seen_; }
+  /// So many of a hundred calls of the metadata store are refused, or have an unknown outcome.
+  void set_metadata_faults(std::uint64_t percent) noexcept { metadata_fault_percent_ = percent; }
+  /// Some did, in this process.
+  [[nodiscard]] bool metadata_struck() const noexcept { return metadata_struck_; }
+  /// The process that uses it is dead: nothing it does has an effect.
+  void cut_off_metadata(bool cut) noexcept { metadata_cut_off_ = cut; }
+  /// At the end of a process: the next one's disk works.
+  void forget_faults();
+
   testing::Simulator simulator;
   testing::SimRandom random;
   LogCapture capture;
@@ -43,7 +56,19 @@ struct BrokerMachine {
   std::shared_ptr<metadata::MemoryStoreState> metadata =
       std::make_shared<metadata::MemoryStoreState>();
   int boots = 1;
+  std::int64_t clock_skew_ms = 0;  // of the broker's wall clock
+  std::int64_t lowest_skew_ms = 0;
+  /// A day may have passed between two batches, after which a log forgets producers.
+  bool producers_forgotten = false;
   std::string violation;
+
+ private:
+  metadata::StoreFault draw_metadata_fault();
+
+  std::uint64_t strikes_seen_ = 0;
+  std::uint64_t metadata_fault_percent_ = 0;
+  bool metadata_struck_ = false;
+  bool metadata_cut_off_ = false;
 };
 
 }  // namespace mq::sim

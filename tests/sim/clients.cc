@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mq::sim {
 namespace {
 
@@ -24,10 +26,17 @@ Compression draw_compression(testing::SimRandom& random) {
 
 }  // namespace
 
-RecordLedger& SharedLedger::of(const std::string& topic, std::int32_t partition) {
-  auto& ledger = partitions[TopicPartition{topic, partition}];
-  if (!ledger) ledger = std::make_unique<RecordLedger>(fmt::format("{}/{}", topic, partition));
+RecordLedger& SharedLedger::of(const model::PartitionId& partition) {
+  auto& ledger = partitions[partition];
+  if (!ledger) ledger = std::make_unique<RecordLedger>(partition.text());
   return *ledger;
+}
+
+const base::Uuid& SharedLedger::sent_to(const ValueName& record) const {
+  const auto producer = sent.find(record.producer);
+  require(producer != sent.end() && record.number < producer->second.size(),
+          "LOG-7: a consumer got {}:{}, which nobody sent", record.producer, record.number);
+  return producer->second[record.number];
 }
 
 SimProducer::SimProducer(BrokerMachine& machine, SharedLedger& ledger, std::uint64_t number,
@@ -64,6 +73,23 @@ asio::awaitable<void> SimProducer::run() {
   const auto started = co_await core_.start();
   require(started.has_value(), "producer {} found no broker: {}", sent_.producer(),
           started ? "" : started.error().message);
+  // Some keep several batches under way, which is when order could suffer.
+  const bool busy = random_.chance(0.6);
+  const auto pause_max = std::chrono::milliseconds(random_.between(1, busy ? 40 : 200));
+  client::ProducerTopicPtr topic;
+  while (sending_ && !machine_.failed()) {
+    if (!topic) topic = co_await find_topic();
+    const auto burst = random_.between(1, random_.chance(0.1) ? 200 : 5);
+    for (std::uint64_t i = 0; i < burst && sending_ && topic; ++i) {
+      if (!send_one(*topic)) topic = nullptr;
+    }
+    co_await runtime_.sleep_for(random_.duration(0ms, pause_max));
+  }
+  idle_ = true;
+}
+
+/// What has the name now; null when it has to stop first.
+asio::awaitable<client::ProducerTopicPtr> SimProducer::find_topic() {
   client::ProducerTopicPtr topic;
   while (!topic && sending_) {
     auto found = co_await core_.topic(topic_);
@@ -75,16 +101,11 @@ asio::awaitable<void> SimProducer::run() {
       co_await runtime_.sleep_for(100ms);
     }
   }
-  const auto pause_max = std::chrono::milliseconds(random_.between(1, 50));
-  while (sending_ && !machine_.failed()) {
-    const auto burst = random_.between(1, random_.chance(0.1) ? 200 : 5);
-    for (std::uint64_t i = 0; i < burst && sending_; ++i) send_one(*topic);
-    co_await runtime_.sleep_for(random_.duration(0ms, pause_max));
-  }
-  idle_ = true;
+  co_return topic;
 }
 
-void SimProducer::send_one(client::ProducerTopic& topic) {
+/// False when the topic was deleted.
+bool SimProducer::send_one(client::ProducerTopic& topic) {
   const std::size_t padding = random_.below(random_.chance(0.05) ? 3000 : 100);
   const std::string value = sent_.next_value(padding);
   const std::string key = fmt::format("{}", random_.below(50));
@@ -97,32 +118,36 @@ void SimProducer::send_one(client::ProducerTopic& topic) {
   request.cookie = sent_.next_number();
   Error refusal;
   const auto appended = core_.append(topic, request, refusal);
-  if (appended == client::Appended::full) return;
+  if (appended == client::Appended::full) return true;
+  if (appended == client::Appended::refused && refusal.code == Errc::unknown_topic_id) return false;
   require(appended == client::Appended::accepted, "producer {}: a record was refused: {}",
           sent_.producer(), refusal.message);
   sent_.accepted();
   padding_.push_back(padding);
+  ledger_.sent[sent_.producer()].push_back(topic.id);
+  return true;
 }
 
 void SimProducer::delivered(const DeliveryRange& range) {
+  if (machine_.producers_forgotten) sent_.forgotten();
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::uint64_t number = range.cookies[i];
     sent_.result(number, range.ok(), range.attempts > 1);
-    if (sent_.idempotent()) check_refusal(range);
+    const model::PartitionId partition{ledger_.sent_to({sent_.producer(), number}),
+                                       range.partition};
+    if (sent_.idempotent()) check_refusal(partition, range);
     if (!range.ok() || range.first_offset < 0) continue;
-    ledger_.of(topic_, range.partition)
-        .acknowledged(range.first_offset + static_cast<std::int64_t>(i),
-                      make_value(sent_.producer(), number, padding_.at(number)));
+    ledger_.of(partition).acknowledged(range.first_offset + static_cast<std::int64_t>(i),
+                                       make_value(sent_.producer(), number, padding_.at(number)));
   }
 }
 
 /// What was acknowledged in a durable log without retention is known for a day: whatever happens
 /// meanwhile, no later batch is refused for its sequence.
-void SimProducer::check_refusal(const DeliveryRange& range) {
-  if (range.ok()) known_in_.insert(range.partition);
-  const bool may_forget = topic_.starts_with("memory") ||
-                          ledger_.has_retention[{topic_, range.partition}] ||
-                          !known_in_.contains(range.partition);
+void SimProducer::check_refusal(const model::PartitionId& partition, const DeliveryRange& range) {
+  if (range.ok()) known_in_.insert(partition);
+  const bool may_forget = topic_.starts_with("memory") || ledger_.with_retention.contains(topic_) ||
+                          machine_.producers_forgotten || !known_in_.contains(partition);
   const Errc code = range.error.code;
   require(may_forget || (code != Errc::unknown_producer && code != Errc::out_of_order_sequence &&
                          code != Errc::duplicate_sequence && code != Errc::producer_fenced),
@@ -142,14 +167,16 @@ asio::awaitable<void> SimProducer::run_stop() {
 }
 
 SimConsumer::SimConsumer(BrokerMachine& machine, SharedLedger& ledger, std::uint64_t number,
-                         std::vector<TopicPartition> partitions)
+                         std::string topic, std::int32_t partitions)
     : machine_(machine),
       ledger_(ledger),
       random_(machine.random.fork()),
       runtime_(machine.simulator),
       network_(machine.network.join(fmt::format("consumer-{}", number), runtime_)),
-      partitions_(std::move(partitions)),
-      core_(runtime_, *network_, config()) {}
+      topic_(std::move(topic)),
+      core_(runtime_, *network_, config()) {
+  for (std::int32_t p = 0; p < partitions; ++p) partitions_.push_back({topic_, p});
+}
 
 ConsumerConfig SimConsumer::config() {
   ConsumerConfig config;
@@ -168,27 +195,47 @@ asio::awaitable<void> SimConsumer::run() {
   const auto started = co_await core_.start();
   require(started.has_value(), "a consumer found no broker: {}",
           started ? "" : started.error().message);
-  while (!ending_) {
-    std::map<TopicPartition, Start> starts;
-    for (const auto& partition : partitions_) {
-      Start start;
-      start.kind = random_.chance(0.7) ? Start::earliest : Start::latest;
-      starts[partition] = start;
-      next_[partition] = -1;
-    }
-    const auto assigned = co_await core_.assign(std::move(starts));
-    if (assigned) break;
-    require(assigned.error().retriable || assigned.error().code == Errc::unknown_topic,
-            "a consumer cannot be assigned: {}", assigned.error().message);
-    co_await runtime_.sleep_for(100ms);
-  }
   while (!ending_ && !machine_.failed()) {
+    if (assign_wanted_) co_await assign();
     take_all();
-    if (final_ && !rewound_) co_await rewind();
+    if (rewind_wanted_ || (final_ && !rewound_)) co_await rewind();
     if (!final_ && random_.chance(0.02)) co_await seek_about();
     co_await runtime_.sleep_for(random_.duration(1ms, 50ms));
   }
   running_ = false;
+}
+
+/// Reads what has the name now.
+asio::awaitable<void> SimConsumer::assign() {
+  while (!ending_ && assign_wanted_) {
+    std::map<TopicPartition, Start> starts;
+    for (const auto& partition : partitions_) {
+      Start start;
+      start.kind = final_ || random_.chance(0.7) ? Start::earliest : Start::latest;
+      starts[partition] = start;
+    }
+    generation_ = ledger_.generations[topic_];
+    const bool from_start = final_;
+    const auto assigned = co_await core_.assign(std::move(starts));
+    if (assigned) {
+      // If the name was seen to go meanwhile, nobody knows which topic this is.
+      assign_wanted_ = generation_ != ledger_.generations[topic_];
+      id_.reset();
+      for (const auto& partition : partitions_) next_[partition.partition] = -1;
+      found_.clear();
+      rewound_ = from_start;
+      continue;
+    }
+    // A topic may go between the look-up of its name and the question for its offsets.
+    require(assigned.error().retriable || assigned.error().code == Errc::unknown_topic ||
+                (assigned.error().code == Errc::unknown_topic_id && topic_changed()),
+            "a consumer cannot be assigned: {}", assigned.error().message);
+    co_await runtime_.sleep_for(100ms);
+  }
+}
+
+bool SimConsumer::topic_changed() {
+  return ledger_.leaving(topic_) || generation_ != ledger_.generations[topic_];
 }
 
 void SimConsumer::take_all() {
@@ -202,52 +249,70 @@ void SimConsumer::take_all() {
 }
 
 void SimConsumer::take(const RecordView& record) {
-  const TopicPartition partition{std::string(record.topic), record.partition};
-  auto& next = next_.at(partition);
-  require(next < 0 || record.offset == next, "LOG-1: {}/{}: a consumer got offset {} after {}",
-          partition.topic, partition.partition, record.offset, next - 1);
-  next = record.offset + 1;
-  require(record.value.has_value(), "LOG-7: {}/{}: offset {} lost its value", partition.topic,
-          partition.partition, record.offset);
+  require(record.value.has_value(), "LOG-7: {}/{}: offset {} lost its value", record.topic,
+          record.partition, record.offset);
   const auto value = base::as_text(*record.value);
-  (void)parse_value(value);
+  const base::Uuid& sent_to = ledger_.sent_to(parse_value(value));
+  if (!id_) id_ = sent_to;
+  require(sent_to == *id_, "PAR-6: {}/{}: offset {} holds a record that was sent to {}, not to {}",
+          record.topic, record.partition, record.offset, sent_to.hex(), id_->hex());
+  const model::PartitionId partition{*id_, record.partition};
+
+  auto& next = next_.at(record.partition);
+  require(next < 0 || record.offset == next, "LOG-1: {}/{}: a consumer got offset {} after {}",
+          record.topic, record.partition, record.offset, next - 1);
+  next = record.offset + 1;
+  const auto range = ledger_.range(partition);
+  require(!range || ledger_.doubtful.contains(partition) || record.offset < range->second,
+          "PAR-3: {}/{}: a consumer got offset {}, the confirmed end is {}", record.topic,
+          record.partition, record.offset, range ? range->second : -1);
   // What was fetched before a loss may be taken after it, when its offset already means another.
-  if (ledger_.losses[partition] == 0)
-    ledger_.of(partition.topic, partition.partition).consumed(record.offset, value);
-  if (rewound_) found_[partition].emplace(record.offset, std::string(value));
+  if (ledger_.losses[partition] == 0) ledger_.of(partition).consumed(record.offset, value);
+  if (rewound_) found_[record.partition].emplace(record.offset, std::string(value));
 }
 
-/// An error of one partition: only an offset that is not there (any more) may be, and only for a
-/// reason.
+/// An error of one partition: the topic may be gone, and an offset may not be there (any more), and
+/// each only for a reason.
 void SimConsumer::failed(const Error& error) {
-  require(error.code == Errc::offset_out_of_range, "a consumer got {}", to_string(error));
-  // The broker may have gone since it said so.
-  bool explained = false;
-  const auto positions = core_.positions();
-  for (const auto& partition : partitions_) {
-    const auto range = ledger_.range(partition);
-    const auto position = positions.find(partition);
-    explained = explained || !range || position == positions.end() ||
-                position->second < range->first || position->second > range->second;
-    explained = explained || ledger_.losses[partition] > 0;
-    next_[partition] = -1;
+  if (error.code == Errc::unknown_topic_id) {
+    require(topic_changed(), "a consumer of {} got {}", topic_, to_string(error));
+    assign_wanted_ = true;
+    return;
   }
-  require(explained, "LOG-11: a consumer got out of range at an offset that is there: {}",
-          error.message);
-  machine_.spawn("consumer back to start", rewind());
+  require(error.code == Errc::offset_out_of_range, "a consumer got {}", to_string(error));
+  require(explains_out_of_range(),
+          "LOG-11: a consumer got out of range at an offset that is there: {}", error.message);
+  rewind_wanted_ = true;
+}
+
+bool SimConsumer::explains_out_of_range() {
+  if (!id_ || topic_changed()) return true;
+  const auto positions = core_.positions();
+  return std::ranges::any_of(partitions_, [&](const TopicPartition& name) {
+    const model::PartitionId partition{*id_, name.partition};
+    const auto range = ledger_.range(partition);  // the broker may have gone since it said so
+    const auto position = positions.find(name);
+    return !range || position == positions.end() || position->second < range->first ||
+           position->second > range->second || ledger_.losses[partition] > 0;
+  });
 }
 
 asio::awaitable<void> SimConsumer::rewind() {
   for (const auto& partition : partitions_) {
     const Start start;
     auto sought = co_await core_.seek(partition, start);
-    while (!sought && !ending_) {
+    while (!sought && sought.error().retriable && !ending_) {
       co_await runtime_.sleep_for(100ms);
       sought = co_await core_.seek(partition, start);
     }
-    next_[partition] = -1;
-    found_[partition].clear();
+    if (!sought) {
+      if (!ending_) failed(sought.error());
+      co_return;
+    }
+    next_[partition.partition] = -1;
+    found_[partition.partition].clear();
   }
+  rewind_wanted_ = false;
   if (final_) rewound_ = true;
 }
 
@@ -256,7 +321,7 @@ asio::awaitable<void> SimConsumer::seek_about() {
   Start start;
   if (random_.chance(0.5)) start.kind = Start::latest;
   const auto sought = co_await core_.seek(partition, start);
-  if (sought) next_[partition] = -1;
+  if (sought) next_[partition.partition] = -1;
 }
 
 void SimConsumer::read_all_again() { final_ = true; }

@@ -33,19 +33,22 @@ TEST_P(Mutants, AreFound) {
   FAIL() << mistake.name << " was not found within " << mistake.seeds_max << " seeds";
 }
 
-INSTANTIATE_TEST_SUITE_P(Storage, Mutants,
-                         ::testing::Values(Mistake{"serve_unsynced_tail", run_storage_world, 100},
-                                           Mistake{"retry_fsync_after_eio", run_storage_world, 100},
-                                           Mistake{"append_time_follows_the_clock",
-                                                   run_storage_world, 30}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Storage, Mutants,
+    ::testing::Values(Mistake{"serve_unsynced_tail", run_storage_world, 100},
+                      Mistake{"retry_fsync_after_eio", run_storage_world, 100},
+                      Mistake{"append_time_follows_the_clock", run_storage_world, 30},
+                      Mistake{"checkpoint_by_time_only", run_storage_world, 100}),
+    [](const auto& info) { return info.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(Broker, Mutants,
-                         ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},
-                                           Mistake{"high_watermark_at_log_end", run_broker_world,
-                                                   60},
-                                           Mistake{"order_rule_off", run_broker_world, 60}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Broker, Mutants,
+    ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},
+                      Mistake{"high_watermark_at_log_end", run_broker_world, 60},
+                      Mistake{"reads_pass_the_high_watermark", run_broker_world, 60},
+                      Mistake{"unknown_outcome_counts_as_applied", run_broker_world, 200},
+                      Mistake{"order_rule_off", run_broker_world, 150}),
+    [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     Idempotence, Mutants,

@@ -54,7 +54,8 @@ void SentRecords::result(std::uint64_t number, bool delivered, bool repeated) {
 }
 
 bool SentRecords::may_repeat(std::uint64_t number) const {
-  return !idempotent_ && number < results_.size() && results_[number] != Result::delivered;
+  return (!idempotent_ || forgotten_) && number < results_.size() &&
+         results_[number] != Result::delivered;
 }
 
 ValueName parse_value(std::string_view value) {
@@ -88,7 +89,10 @@ void check_order(const std::string& partition, const std::map<std::int64_t, std:
               name.producer, name.number, offset);
       continue;
     }
-    require(numbers.empty() || name.number > *numbers.rbegin(),
+    // Retention may have taken the first of two.
+    const bool repeats_what_is_gone =
+        found.begin()->first > 0 && sender->second->may_repeat(name.number);
+    require(numbers.empty() || name.number > *numbers.rbegin() || repeats_what_is_gone,
             "CLI-2: {}: record {}:{} at offset {} stands behind {}", partition, name.producer,
             name.number, offset, numbers.empty() ? 0 : *numbers.rbegin());
     numbers.insert(name.number);

@@ -63,6 +63,8 @@ class SentRecords {
   /// CLI-1: exactly one result. `repeated`: it was sent more than once, or its outcome is unknown.
   void result(std::uint64_t number, bool delivered, bool repeated);
   [[nodiscard]] std::size_t without_result() const noexcept { return results_.size() - resolved_; }
+  /// The logs may have forgotten it: from now on it is like one that is not idempotent.
+  void forgotten() noexcept { forgotten_ = true; }
   [[nodiscard]] bool may_repeat(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t producer() const noexcept { return producer_; }
   [[nodiscard]] bool idempotent() const noexcept { return idempotent_; }
@@ -73,6 +75,7 @@ class SentRecords {
 
   std::uint64_t producer_;
   bool idempotent_;
+  bool forgotten_ = false;
   std::vector<Result> results_;
   std::size_t resolved_ = 0;
   std::uint64_t delivered_ = 0;

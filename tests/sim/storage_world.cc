@@ -2,21 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "base/counters.h"
 #include "model/record_batch_builder.h"
-#include "sim/log_capture.h"
-#include "sim/log_model.h"
+#include "sim/storage_machine.h"
 #include "sim/violation.h"
 #include "storage/disk.h"
 #include "support/crashable_file_system.h"
 #include "support/run.h"
 #include "support/sim_disk_executor.h"
-#include "support/sim_file_system.h"
-#include "support/sim_runtime.h"
 
 namespace mq::sim {
 namespace {
@@ -26,8 +22,6 @@ using base::Bytes;
 using storage::StorageErrc;
 using testing::SimRandom;
 
-constexpr const char* kPath = "/disk";
-constexpr std::uint64_t kCapacity = std::uint64_t{64} << 20;
 /// How long after the return of space appends may still be refused.
 constexpr auto kSpaceNoticed = 10s;
 
@@ -37,74 +31,14 @@ constexpr std::uint64_t kShortBytes = std::uint64_t{8} << 20;
 /// Per partition and life: many lives tell more than long ones.
 constexpr int kAppendsMax = 1500;
 
-enum class End { clean_stop, kill, power_cut };
-
 std::string_view text(End end) {
   return end == End::clean_stop ? "clean stop" : end == End::kill ? "kill" : "power cut";
 }
 
-/// One partition over all lives: its settings and what its log must hold.
-struct Partition {
-  Partition(storage::LogSpec s, const std::string& name) : spec(std::move(s)), model(name) {}
-  storage::LogSpec spec;
-  LogModel model;
-  std::int32_t epoch = 0;
-  std::int64_t confirmed_seen = 0;  // in this life
-};
-
-/// What outlives the process: the machine, and what it did last.
-struct Machine {
-  explicit Machine(std::uint64_t seed)
-      : simulator(seed), random(simulator.random().fork()), capture(simulator) {
-    files.set_capacity(kCapacity);
-    if (random.chance(0.5)) files.set_cold_share(0.3);
-    if (!files.make_directory(kPath) || !files.sync_directory("/")) fail("no data directory");
-    const auto count = random.between(1, 4);
-    for (std::uint64_t i = 0; i < count; ++i) add_partition(static_cast<std::int32_t>(i));
-  }
-
-  void add_partition(std::int32_t number) {
-    storage::LogSpec spec;
-    spec.id = {base::Uuid::from_random(random.next(), random.next()), number};
-    spec.topic_name = fmt::format("topic-{}", number);
-    spec.worker = &runtime;
-    auto& settings = spec.settings;
-    settings.durability = random.chance(0.6) ? model::Durability::disk : model::Durability::memory;
-    settings.segment_bytes = std::uint64_t{8} << (10 + random.below(6));
-    settings.retention_age = std::chrono::milliseconds(random.chance(0.3) ? 20'000 : 0);
-    if (random.chance(0.3)) settings.retention_bytes = settings.segment_bytes * 3;
-    const auto name =
-        fmt::format("{} ({})", spec.topic_name,
-                    settings.durability == model::Durability::disk ? "disk" : "memory");
-    partitions.push_back(std::make_unique<Partition>(std::move(spec), name));
-  }
-
-  void fail(std::string what) {
-    if (!violation.empty()) return;
-    violation = std::move(what);
-    simulator.trace("VIOLATION " + violation);
-  }
-
-  testing::Simulator simulator;
-  SimRandom random;
-  LogCapture capture;
-  testing::SimRuntime runtime{simulator};
-  testing::SimFileSystem files;
-  std::vector<std::unique_ptr<Partition>> partitions;
-  base::Uuid cluster = base::Uuid::from_random(1, 2);
-  int boots = 1;
-  End last_end = End::power_cut;
-  bool pages_lost = false;  // by the last end, or by a sync that failed in that life
-  bool stopped_well = false;
-  bool dirty = false;  // appends were tried since the last clean stop
-  std::uint64_t appended = 0;
-  std::string violation;
-};
-
 /// One process: everything that a crash takes with it.
 class Life {
  public:
-  explicit Life(Machine& machine)
+  explicit Life(StorageMachine& machine)
       : machine_(machine),
         random_(machine.random.fork()),
         files_(machine.files, machine.random.fork()),
@@ -120,13 +54,14 @@ class Life {
   storage::DiskConfig config();
   asio::awaitable<void> live();
   asio::awaitable<bool> open_and_recover();
-  asio::awaitable<void> check_recovered(Partition& partition);
-  asio::awaitable<void> append_loop(Partition& partition);
-  void append_one(Partition& partition, storage::PartitionLog& log);
-  void check_refused(Partition& partition, storage::PartitionLog& log, const base::Error& error,
-                     Bytes batch);
-  asio::awaitable<void> read_loop(Partition& partition);
-  asio::awaitable<void> read_one(Partition& partition, storage::PartitionLog& log);
+  void check_damage_was_found(const storage::RecoverySummary& summary);
+  asio::awaitable<void> check_recovered(StoredPartition& partition);
+  asio::awaitable<void> append_loop(StoredPartition& partition);
+  void append_one(StoredPartition& partition, storage::PartitionLog& log);
+  void check_refused(StoredPartition& partition, storage::PartitionLog& log,
+                     const base::Error& error, Bytes batch);
+  asio::awaitable<void> read_loop(StoredPartition& partition);
+  asio::awaitable<void> read_one(StoredPartition& partition, storage::PartitionLog& log);
   asio::awaitable<void> trouble_loop();
   asio::awaitable<void> stop();
   asio::awaitable<void> guarded(asio::awaitable<void> task);
@@ -139,10 +74,11 @@ class Life {
   [[nodiscard]] bool fault_struck() const {
     return fault_planned_ && machine_.files.faults_struck() > strikes_before_;
   }
+  void note_durable(StoredPartition& partition, std::int64_t offset);
   void end_it(End how);
   bool run_until(const std::function<bool()>& done, base::Duration limit, std::string_view what);
 
-  Machine& machine_;
+  StorageMachine& machine_;
   SimRandom random_;
   testing::CrashableFileSystem files_;
   testing::SimDiskExecutor executor_;
@@ -154,6 +90,7 @@ class Life {
   bool unwound_ = false;
   bool stopped_ = false;
   bool fault_planned_ = false;
+  bool space_was_short_ = false;
   std::uint64_t strikes_before_ = machine_.files.faults_struck();
   base::TimePoint space_short_until_{};
 };
@@ -176,7 +113,7 @@ storage::DiskConfig Life::config() {
   config.tail_cache_bytes = random_.chance(0.5) ? 0 : 64 << 10;
   config.index_stride_bytes = 4 << 10;
   config.write_behind_bytes = 32 << 10;
-  config.checkpoint_interval = 500ms;
+  config.checkpoint_interval = random_.chance(0.5) ? 500ms : 5s;
   config.memory_sync_interval = 3s;
   config.retention_interval = 1s;
   config.space_interval = 200ms;
@@ -190,7 +127,7 @@ storage::DiskConfig Life::config() {
 
 asio::awaitable<bool> Life::open_and_recover() {
   storage::Refusal refusal;
-  auto directory = storage::open_data_directory(files_, kPath, model::BrokerId(1), refusal);
+  auto directory = storage::open_data_directory(files_, kStoragePath, model::BrokerId(1), refusal);
   if (directory) {
     auto disk = storage::Disk::open(std::move(*directory), config(), files_, executor_,
                                     machine_.runtime, counters_, refusal);
@@ -210,6 +147,10 @@ asio::awaitable<bool> Life::open_and_recover() {
   require(summary->journal_problem.empty(), "REC-1: the journal is said to be damaged: {}",
           summary->journal_problem);
   require(summary->moved_to_unknown.empty(), "REC-9: a known partition went to unknown/");
+  if (machine_.damage) {
+    check_damage_was_found(*summary);
+    co_return false;
+  }
   require(summary->offline.empty(), "REC-1: {} is offline though nothing was damaged",
           summary->offline.empty() ? "" : summary->offline.front().text());
   require(!machine_.stopped_well || (summary->clean && summary->bytes_scanned == 0),
@@ -224,7 +165,19 @@ asio::awaitable<bool> Life::open_and_recover() {
   co_return true;
 }
 
-asio::awaitable<void> Life::check_recovered(Partition& partition) {
+/// The life ends here and the file is whole again.
+void Life::check_damage_was_found(const storage::RecoverySummary& summary) {
+  const Damage& damage = *machine_.damage;
+  require(machine_.files.content(damage.file).size() < damage.whole.size() &&
+              summary.offline == std::vector{damage.partition},
+          "REC-1: {} lost its end long after it was finished, and the start did not say so",
+          damage.file);
+  files_.kill();
+  machine_.files.set_content(damage.file, damage.whole);
+  machine_.damage.reset();
+}
+
+asio::awaitable<void> Life::check_recovered(StoredPartition& partition) {
   auto* const log = disk_->find(partition.spec.id);
   require(log != nullptr, "{}: no log after recovery", partition.model.name());
   const auto start = log->log_start_offset();
@@ -247,6 +200,7 @@ asio::awaitable<void> Life::check_recovered(Partition& partition) {
   require(started.has_value() || files_.dead(), "{}: epoch {} was refused: {}",
           partition.model.name(), partition.epoch, started ? "" : started.error().message());
   partition.confirmed_seen = 0;
+  partition.durable_seen.clear();
 }
 
 asio::awaitable<void> Life::live() {
@@ -258,6 +212,13 @@ asio::awaitable<void> Life::live() {
     spawn("reader", read_loop(*partition));
   }
   spawn("trouble", trouble_loop());
+}
+
+void Life::note_durable(StoredPartition& partition, std::int64_t offset) {
+  auto& seen = partition.durable_seen;
+  const auto now = machine_.simulator.now();
+  if (seen.empty() || seen.back().second != offset) seen.emplace_back(now, offset);
+  while (seen.size() > 1 && seen[1].first + kCheckpointed <= now) seen.pop_front();
 }
 
 void Life::observe() {
@@ -274,11 +235,12 @@ void Life::observe() {
             "PAR-1: {}: durable {}, confirmed {}, log end {}", partition->model.name(),
             log->durable_offset(), log->confirmed_end(), log->log_end_offset());
     partition->model.saw_durable(log->durable_offset().value());
+    note_durable(*partition, log->durable_offset().value());
     partition->model.saw_start(log->log_start_offset().value());
   }
 }
 
-asio::awaitable<void> Life::append_loop(Partition& partition) {
+asio::awaitable<void> Life::append_loop(StoredPartition& partition) {
   const auto pause_max = base::Duration(1ms * random_.between(1, 100));
   for (int left = kAppendsMax; left > 0 && alive(); --left) {
     if (!random_.chance(0.5)) co_await machine_.runtime.sleep_for(random_.duration(0ms, pause_max));
@@ -290,7 +252,7 @@ asio::awaitable<void> Life::append_loop(Partition& partition) {
   }
 }
 
-void Life::append_one(Partition& partition, storage::PartitionLog& log) {
+void Life::append_one(StoredPartition& partition, storage::PartitionLog& log) {
   model::RecordBatchBuilder builder(base::BufferPool::shared(), 1 << 20, 4096);
   const auto records = random_.between(1, random_.chance(0.2) ? 40 : 4);
   for (std::uint64_t i = 0; i < records; ++i) {
@@ -313,8 +275,8 @@ void Life::append_one(Partition& partition, storage::PartitionLog& log) {
   ++machine_.appended;
 }
 
-void Life::check_refused(Partition& partition, storage::PartitionLog& log, const base::Error& error,
-                         Bytes batch) {
+void Life::check_refused(StoredPartition& partition, storage::PartitionLog& log,
+                         const base::Error& error, Bytes batch) {
   if (files_.dead()) return partition.model.maybe_appended(batch);
   if (fault_struck()) {
     machine_.pages_lost = true;
@@ -323,7 +285,7 @@ void Life::check_refused(Partition& partition, storage::PartitionLog& log, const
   require(error == StorageErrc::storage_full, "{}: append was refused: {}", partition.model.name(),
           error.message());
   // The appends themselves may have filled the disk.
-  const auto free = machine_.files.free_bytes(kPath);
+  const auto free = machine_.files.free_bytes(kStoragePath);
   const bool short_now = !free || *free < kShortBytes;
   require(short_now || machine_.simulator.now() < space_short_until_,
           "REC-6: {}: STORAGE_FULL with {} bytes free, long after space came back",
@@ -333,7 +295,7 @@ void Life::check_refused(Partition& partition, storage::PartitionLog& log, const
           log.log_end_offset());
 }
 
-asio::awaitable<void> Life::read_loop(Partition& partition) {
+asio::awaitable<void> Life::read_loop(StoredPartition& partition) {
   while (alive()) {
     co_await machine_.runtime.sleep_for(random_.duration(0ms, 100ms));
     auto* const log = alive() ? disk_->find(partition.spec.id) : nullptr;
@@ -342,7 +304,7 @@ asio::awaitable<void> Life::read_loop(Partition& partition) {
   }
 }
 
-asio::awaitable<void> Life::read_one(Partition& partition, storage::PartitionLog& log) {
+asio::awaitable<void> Life::read_one(StoredPartition& partition, storage::PartitionLog& log) {
   const auto start = log.log_start_offset();
   const auto limit = random_.chance(0.5) ? log.confirmed_end() : log.log_end_offset();
   if (limit <= start) co_return;
@@ -377,10 +339,11 @@ asio::awaitable<void> Life::trouble_loop() {
     if (dice < 3) {
       machine_.simulator.trace("the disk fills up");
       space_short_until_ = base::TimePoint::max();
+      space_was_short_ = true;
       machine_.files.set_capacity(machine_.files.used_bytes() + random_.below(3 << 20));
       co_await machine_.runtime.sleep_for(random_.duration(10ms, 3s));
       machine_.simulator.trace("space comes back");
-      machine_.files.set_capacity(machine_.files.used_bytes() + kCapacity);
+      machine_.files.set_capacity(machine_.files.used_bytes() + kStorageBytes);
       space_short_until_ = machine_.simulator.now() + kSpaceNoticed;
     } else if (dice < 5) {
       const auto by = static_cast<std::int64_t>(random_.below(7'200'000)) - 3'600'000;
@@ -424,8 +387,12 @@ void Life::end_it(End how) {
       ++machine_.boots;
     }
   }
+  const auto free = machine_.files.free_bytes(kStoragePath);
+  const bool all_was_well = !fault_planned_ && !space_was_short_ && free && *free > kShortBytes;
+  if (how != End::clean_stop && serving_ && all_was_well && random_.chance(0.5))
+    machine_.damage_a_finished_segment();
   machine_.files.clear_faults();
-  machine_.files.set_capacity(machine_.files.used_bytes() + kCapacity);
+  machine_.files.set_capacity(machine_.files.used_bytes() + kStorageBytes);
   ending_ = true;
 }
 
@@ -440,7 +407,9 @@ bool Life::run_until(const std::function<bool()>& done, base::Duration limit,
 
 void Life::run() {
   const auto dice = random_.below(10);
-  const End planned = dice < 2 ? End::clean_stop : dice < 6 ? End::kill : End::power_cut;
+  const End planned = dice < 2 && !machine_.damage ? End::clean_stop
+                      : dice < 6                   ? End::kill
+                                                   : End::power_cut;
   // Mostly it dies in the middle of whatever it does with the disk, perhaps in recovery.
   if (planned != End::clean_stop && random_.chance(0.6))
     files_.kill_after(random_.between(1, random_.chance(0.3) ? 40 : 1000), [] {});
@@ -464,7 +433,7 @@ Report run_storage_world(std::uint64_t seed) {
   Report report;
   report.world = "storage";
   report.seed = seed;
-  auto machine = std::make_unique<Machine>(seed);
+  auto machine = std::make_unique<StorageMachine>(seed);
   Life* current = nullptr;
   machine->simulator.on_step([&machine, &current] {
     if (current == nullptr || !machine->violation.empty()) return;
@@ -486,10 +455,8 @@ Report run_storage_world(std::uint64_t seed) {
   report.trace_hash = machine->simulator.trace_hash();
   report.steps = machine->simulator.steps();
   report.records = machine->appended;
-  if (!report.ok()) {
-    report.trace = machine->simulator.recent_trace();
-    (void)machine.release();
-  }
+  report.trace = machine->simulator.recent_trace();
+  if (!report.ok()) (void)machine.release();
   return report;
 }
 

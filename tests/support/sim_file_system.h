@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct Fault {
   std::int64_t short_write = -1;
 };
 
+struct SimFileTree;
+
 /// One machine's storage in memory, with what a crash may do to it.
 ///
 /// Every file knows its current content and, by sectors of 512 bytes, what of it is not synced yet;
@@ -67,6 +70,10 @@ class SimFileSystem final : public base::FileSystem {
   /// read_cached_at() answers would_block this often (0 at first, 1: always), by a fixed pattern.
   void set_cold_share(double share);
 
+  /// Called inside every write of a file before it takes effect: the place to let time pass. Empty:
+  /// none.
+  void on_write(std::function<void()> hook);
+
   /// Looking and damaging from outside, at once durable. The file exists.
   [[nodiscard]] std::vector<std::byte> content(const std::string& path) const;
   void set_content(const std::string& path, std::vector<std::byte> content);
@@ -91,10 +98,8 @@ class SimFileSystem final : public base::FileSystem {
   std::string lock_holder(const std::string& path) override;
   base::Result<std::uint64_t> free_bytes(const std::string& path) override;
 
-  struct Core;
-
  private:
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<SimFileTree> tree_;
 };
 
 }  // namespace mq::testing

@@ -45,6 +45,13 @@ class Simulator {
   bool run_until(const std::function<bool()>& condition, base::Duration limit);
   void run_for(base::Duration span);
 
+  /// Time passes inside the running step, as for a thread that sleeps in a system call. What comes
+  /// due meanwhile fires afterwards, late.
+  void pass(base::Duration span) {
+    now_ += span;
+    steps_at_this_instant_ = 0;
+  }
+
   /// Called after every step.
   void on_step(std::function<void()> check) { checks_.push_back(std::move(check)); }
 

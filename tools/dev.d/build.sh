@@ -38,9 +38,10 @@ configure_and_build() {
 
 # Says now and then how far the build in this log is, as long as process PID is there.
 report_progress() {
-  local log=$1 pid=$2 start=$SECONDS
+  local log=$1 pid=$2 start=$SECONDS at
   while sleep 20 >/dev/null 2>&1 && kill -0 "$pid" 2>/dev/null; do
-    say "$(grep -oE '^\[[0-9]+/[0-9]+\]|waiting for another build.*' "$log" | tail -1) after $(seconds_since "$start") s"
+    at=$(grep -oE '^\[[0-9]+/[0-9]+\]|waiting for another build.*' "$log" | tail -1)
+    say "${at:-configuring} after $(seconds_since "$start") s"
   done
 }
 

@@ -8,8 +8,9 @@ product_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev llvm-14 mold ccache strace python3
-  shellcheck systemd
+  shellcheck systemd libfaketime
 )
+machine_packages=(debootstrap systemd-container)
 
 # The packages of the arguments that are not installed, one a line.
 missing_packages() {
@@ -74,6 +75,7 @@ install_packages() {
 dev_setup() {
   local what=${1:-test} wanted missing
   case $what in
+    machine) wanted=("${machine_packages[@]}") ;; # for lane service
     product) wanted=("${product_packages[@]}") ;;
     test) wanted=("${product_packages[@]}" "${test_packages[@]}") ;;
     *) fail 2 "setup takes 'product' or 'test', not '$what'" ;;

@@ -1,5 +1,6 @@
 #include "base/real/asio_network.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -37,9 +38,13 @@ class AsioStream final : public Stream {
   explicit AsioStream(tcp::socket socket) : socket_(std::move(socket)) {
     boost::system::error_code ignored;
     socket_.set_option(tcp::no_delay(true), ignored);
+    socket_.non_blocking(true, ignored);  // for write_some(); the other calls do not care
     const auto remote = socket_.remote_endpoint(ignored);
     if (!ignored) peer_ = text_of(remote);
   }
+  /// Goes on with one of another runtime.
+  AsioStream(tcp::socket socket, std::string peer)
+      : socket_(std::move(socket)), peer_(std::move(peer)) {}
 
   asio::awaitable<Result<std::size_t>> read_some(
       std::span<const asio::mutable_buffer> into) override {
@@ -49,10 +54,12 @@ class AsioStream final : public Stream {
   }
 
   asio::awaitable<Result<void>> write_all(std::span<const asio::const_buffer> from) override {
-    auto [error, bytes] = co_await asio::async_write(socket_, from, kAsTuple);
-    (void)bytes;
-    if (error) co_return map_error(error);
-    co_return Result<void>{};
+    // What the kernel takes at once costs no turn of the event loop, which looks at all sockets.
+    boost::system::error_code error;
+    const std::size_t written = socket_.write_some(from, error);
+    if (error && error != asio::error::would_block) co_return map_error(error);
+    if (written == asio::buffer_size(from)) co_return Result<void>{};
+    co_return co_await write_rest(from, written);
   }
 
   void close() override {
@@ -65,6 +72,21 @@ class AsioStream final : public Stream {
   tcp::socket& socket() { return socket_; }
 
  private:
+  asio::awaitable<Result<void>> write_rest(std::span<const asio::const_buffer> from,
+                                           std::size_t written) {
+    std::vector<asio::const_buffer> rest;
+    for (asio::const_buffer piece : from) {
+      const std::size_t begun = std::min(written, piece.size());
+      written -= begun;
+      piece += begun;
+      if (piece.size() > 0) rest.push_back(piece);
+    }
+    auto [error, bytes] = co_await asio::async_write(socket_, rest, kAsTuple);
+    (void)bytes;
+    if (error) co_return map_error(error);
+    co_return Result<void>{};
+  }
+
   tcp::socket socket_;
   std::string peer_ = "unknown";
 };
@@ -126,6 +148,13 @@ asio::awaitable<Result<std::unique_ptr<Stream>>> AsioNetwork::connect(Endpoint t
   const std::string service = std::to_string(to.port);
   auto [resolve_error, addresses] =
       co_await attempt->resolver.async_resolve(to.host, service, kAsTuple);
+  if (resolve_error && to.host == "localhost" && !attempt->late) {
+    // Loopback by definition (RFC 6761), also on a machine without /etc/hosts.
+    auto [again, loopback] =
+        co_await attempt->resolver.async_resolve("127.0.0.1", service, kAsTuple);
+    resolve_error = again;
+    addresses = std::move(loopback);
+  }
   boost::system::error_code error = resolve_error;
   if (!error) {
     error = asio::error::make_error_code(asio::error::host_not_found);
@@ -176,7 +205,7 @@ Result<std::unique_ptr<Stream>> move_stream(std::unique_ptr<Stream> stream, Real
   tcp::socket socket(to.context());
   socket.assign(protocol, handle, error);
   if (error) return map_error(error);
-  std::unique_ptr<Stream> moved = std::make_unique<AsioStream>(std::move(socket));
+  std::unique_ptr<Stream> moved = std::make_unique<AsioStream>(std::move(socket), stream->peer());
   return moved;
 }
 

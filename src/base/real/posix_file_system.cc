@@ -210,13 +210,16 @@ Result<std::vector<DirectoryEntry>> PosixFileSystem::list_directory(const std::s
   DIR* const directory = ::opendir(path.c_str());
   if (!directory) return failed("opendir", path);
   std::vector<DirectoryEntry> entries;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads this stream
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     bool is_directory = entry->d_type == DT_DIR;
     if (entry->d_type == DT_UNKNOWN) {
       struct stat status {};
-      is_directory = ::lstat((path + "/" + name).c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+      std::string below = path;
+      below.append("/").append(name);
+      is_directory = ::lstat(below.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
     }
     entries.push_back({name, is_directory});
   }

@@ -80,6 +80,12 @@ void RealRuntime::fire_due() {
 
 void RealRuntime::run() { context_.run(); }
 
+bool RealRuntime::run_one_until(TimePoint due) { return context_.run_one_until(due) > 0; }
+
+std::size_t RealRuntime::poll() { return context_.poll(); }
+
+void RealRuntime::resume() { context_.restart(); }
+
 void RealRuntime::stop() { context_.stop(); }
 
 }  // namespace mq::base

@@ -12,7 +12,8 @@
 
 namespace mq::base {
 
-/// A Runtime on one io_context and the machine's clocks. The thread that calls run() is its thread.
+/// A Runtime on one io_context and the machine's clocks. The thread that is in run(),
+/// run_one_until() or poll() is its thread.
 class RealRuntime final : public Runtime {
  public:
   RealRuntime();
@@ -26,10 +27,16 @@ class RealRuntime final : public Runtime {
   TimerId start_timer(TimePoint due, std::function<void()> fire) override;
   bool cancel_timer(TimerId timer) override;
 
-  /// Serves until stop(). Call from one thread only.
+  /// Serves until stop(). One thread at a time, here and in the next two.
   void run();
+  /// Waits for something to do and does it; false at `due` and after stop().
+  bool run_one_until(TimePoint due);
+  /// Does what can be done without waiting; how much that was.
+  std::size_t poll();
   /// From any thread; what is queued stays queued.
   void stop();
+  /// After stop(), and with no thread inside: the next run() serves again.
+  void resume();
   asio::io_context& context() { return context_; }
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 asio::awaitable<void> create(Request request, protocol::CreateTopicsRequest ask) {
   Core& core = request.core();
-  const auto deadline = request.deadline(ask.envelope.deadline_ms);
+  const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::CreateTopicsResponse response;
   for (auto& topic : ask.topics) {
     auto result = co_await run_on(

@@ -8,7 +8,7 @@ namespace {
 
 asio::awaitable<void> remove(Request request, protocol::DeleteTopicsRequest ask) {
   Core& core = request.core();
-  const auto deadline = request.deadline(ask.envelope.deadline_ms);
+  const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::DeleteTopicsResponse response;
   for (auto& name : ask.names) {
     auto result =

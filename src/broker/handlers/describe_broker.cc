@@ -12,6 +12,8 @@ namespace {
 
 using protocol::DescribeBrokerResponse;
 
+constexpr std::uint32_t kDamagedNamed = 20;
+
 /// On the home runtime.
 asio::awaitable<void> describe_disks(Core& core, DescribeBrokerResponse& response) {
   for (auto& disk : core.disks->status()) {
@@ -48,7 +50,12 @@ void describe_partitions(const metadata::ClusterImage& image,
     for (const auto& assignment : topic->partitions) {
       ++response.partitions;
       const auto found = facts.find(assignment.id);
-      if (found == facts.end() || found->second.failure) ++response.partitions_not_serving;
+      if (found == facts.end() || found->second.failure) {
+        ++response.partitions_not_serving;
+      } else if (!found->second.damage.empty() && response.partitions_damaged++ < kDamagedNamed) {
+        response.warnings.push_back(fmt::format("partition {}-{} is damaged: {}", name,
+                                                assignment.id.partition, found->second.damage));
+      }
     }
   }
 }

@@ -1,7 +1,8 @@
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
+#include "broker/long_answer.h"
 #include "broker/partition_facts.h"
-#include "protocol/topics.h"
+#include "protocol/parts.h"
 
 namespace mq::broker {
 namespace {
@@ -10,6 +11,7 @@ using Facts = std::map<model::PartitionId, PartitionFacts>;
 
 std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
   std::vector<std::int32_t> numbers;
+  numbers.reserve(ids.size());
   for (const auto id : ids) numbers.push_back(id.value());
   return numbers;
 }
@@ -75,7 +77,7 @@ asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequ
     response.topics.push_back(std::move(unknown));
   }
   response.envelope = core.envelope();
-  request.answer(protocol::encode(response));
+  answer_in_frames(std::move(request), protocol::encode_in_parts(response));
 }
 
 }  // namespace

@@ -256,6 +256,7 @@ void handle_fetch(Request request) {
                                     ask->entries.size(), limits.entries_per_request));
   }
   request.release_memory();
+  request.connection().count_data_request(ask->entries);
   auto& worker = request.worker();
   const base::Duration wait =
       std::min<base::Duration>(std::chrono::milliseconds(ask->wait_ms), limits.fetch_wait);

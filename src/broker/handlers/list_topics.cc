@@ -1,7 +1,8 @@
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
+#include "broker/long_answer.h"
 #include "broker/partition_facts.h"
-#include "protocol/topics.h"
+#include "protocol/parts.h"
 
 namespace mq::broker {
 namespace {
@@ -37,7 +38,7 @@ asio::awaitable<void> list(Request request) {
   for (const auto& [name, topic] : image->topics())
     response.topics.push_back(summary_of(*topic, facts));
   response.envelope = core.envelope();
-  request.answer(protocol::encode(response));
+  answer_in_frames(std::move(request), protocol::encode_in_parts(response));
 }
 
 }  // namespace

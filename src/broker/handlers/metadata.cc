@@ -1,14 +1,15 @@
-#include "protocol/metadata.h"
-
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
 #include "broker/hop.h"
+#include "broker/long_answer.h"
+#include "protocol/parts.h"
 
 namespace mq::broker {
 namespace {
 
 std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
   std::vector<std::int32_t> numbers;
+  numbers.reserve(ids.size());
   for (const auto id : ids) numbers.push_back(id.value());
   return numbers;
 }
@@ -62,9 +63,10 @@ protocol::MetadataResponse answer_of(const Core& core, const metadata::ClusterIm
   return response;
 }
 
-void answer(Request& request, const metadata::ClusterImage& image,
+void answer(Request request, const metadata::ClusterImage& image,
             const protocol::MetadataRequest& ask) {
-  request.answer(protocol::encode(answer_of(request.core(), image, ask)));
+  auto headers = protocol::encode_in_parts(answer_of(request.core(), image, ask));
+  answer_in_frames(std::move(request), std::move(headers));
 }
 
 asio::awaitable<void> wait_and_answer(Request request, protocol::MetadataRequest ask) {
@@ -72,7 +74,7 @@ asio::awaitable<void> wait_and_answer(Request request, protocol::MetadataRequest
   const auto deadline = request.deadline(ask.envelope.deadline_ms);
   const auto image =
       co_await run_on(*core.home, core.controller->wait_for_image(ask.newer_than, deadline));
-  answer(request, *image, ask);
+  answer(std::move(request), *image, ask);
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ void handle_metadata(Request request) {
   if (!ask) return request.fail(protocol::WireError::malformed_request, "Metadata does not parse");
   request.release_memory();
   const auto image = request.core().controller->image();
-  if (image->version() > ask->newer_than) return answer(request, *image, *ask);
+  if (image->version() > ask->newer_than) return answer(std::move(request), *image, *ask);
   auto& worker = request.worker();
   worker.tasks().spawn("metadata", wait_and_answer(std::move(request), *std::move(ask)));
 }

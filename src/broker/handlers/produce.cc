@@ -257,6 +257,7 @@ void handle_produce(Request request) {
   if (!ask) return request.fail(WireError::malformed_request, "Produce does not parse");
   const std::string wrong = check(request, *ask);
   if (!wrong.empty()) return request.fail(WireError::malformed_request, wrong);
+  request.connection().count_data_request(ask->entries);
   std::make_shared<Operation>(std::move(request), *std::move(ask))->start();
 }
 

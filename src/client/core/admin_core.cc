@@ -117,6 +117,7 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   to.topics = from.topics;
   to.partitions = from.partitions;
   to.partitions_not_serving = from.partitions_not_serving;
+  to.partitions_damaged = from.partitions_damaged;
   for (const auto& disk : from.disks) {
     to.disks.push_back(DiskDescription{
         disk.path, disk.state, disk.bytes_used, disk.bytes_free, disk.bytes_total, disk.partitions,
@@ -316,7 +317,7 @@ asio::awaitable<Result<std::int64_t>> AdminCore::trim_one(TopicPartition name, s
     const auto trimmed = co_await ask_leader_to_trim(*id, to, until);
     if (trimmed || !trimmed.error().retriable) co_return trimmed;
     if (core_.runtime.now() + kPause >= until) co_return trimmed;
-    core_.metadata.refresh_soon();
+    core_.metadata.refresh_soon(id->topic);
     co_await core_.runtime.sleep_for(kPause);
   }
 }

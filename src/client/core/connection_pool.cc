@@ -79,7 +79,7 @@ ConnectionPool::PeerPtr ConnectionPool::peer_of(std::int32_t broker) const {
 
 std::string ConnectionPool::text(const Peer& peer) const {
   if (peer.broker < 0) return peer.address.text();
-  const std::string address = broker_text(peer.broker, peer.address.text());
+  std::string address = broker_text(peer.broker, peer.address.text());
   if (worked_at_bootstrap_.empty() || worked_at_bootstrap_ == peer.address.text()) return address;
   return fmt::format("{}, the address that it advertises (bootstrap {} did answer)", address,
                      worked_at_bootstrap_);

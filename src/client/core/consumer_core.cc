@@ -33,6 +33,13 @@ OffsetLookup::Key key_of(const model::PartitionId& id, const Start& start) {
   return key;
 }
 
+Result<model::PartitionId> partition_of(const TopicInfo& topic, const TopicPartition& name) {
+  if (topic.find(name.partition) != nullptr) return model::PartitionId{topic.id, name.partition};
+  return make_error(Errc::unknown_partition,
+                    fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
+                                name.partition, topic.partitions.size()));
+}
+
 }  // namespace
 
 ConsumerCore::ConsumerCore(base::Runtime& runtime, base::Network& network, ConsumerConfig config)
@@ -58,37 +65,32 @@ asio::awaitable<Result<TopicPtr>> ConsumerCore::topic(std::string name) {
   return core_.metadata.lookup(std::move(name), deadline());
 }
 
-asio::awaitable<Result<model::PartitionId>> ConsumerCore::partition_id(TopicPartition name) {
-  const auto topic = co_await core_.metadata.lookup(name.topic, deadline());
-  if (!topic) co_return topic.error();
-  if ((*topic)->find(name.partition) == nullptr) {
-    co_return make_error(Errc::unknown_partition,
-                         fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
-                                     name.partition, (*topic)->partitions.size()));
+asio::awaitable<Result<ConsumerCore::Topics>> ConsumerCore::look_up(std::set<std::string> names) {
+  Topics topics;
+  for (const std::string& name : names) {
+    const auto topic = co_await core_.metadata.lookup(name, deadline());
+    if (!topic) co_return topic.error();
+    topics.emplace(name, *topic);
   }
-  co_return model::PartitionId{(*topic)->id, name.partition};
+  co_return topics;
 }
 
 asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Start> partitions) {
   std::map<TopicPartition, ReadPartitionPtr> next;
-  std::map<std::string, TopicPtr> topics;
   std::vector<OffsetLookup::Key> keys;
+  std::set<std::string> names;
   for (const auto& [name, start] : partitions) {
     if (auto refusal = check_start(name, start)) co_return *std::move(refusal);
-    TopicPtr& topic = topics[name.topic];
-    if (!topic) {
-      const auto looked_up = co_await core_.metadata.lookup(name.topic, deadline());
-      if (!looked_up) co_return looked_up.error();
-      topic = *looked_up;
-    }
-    if (topic->find(name.partition) == nullptr) {
-      co_return make_error(Errc::unknown_partition,
-                           fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
-                                       name.partition, topic->partitions.size()));
-    }
+    names.insert(name.topic);
+  }
+  const auto topics = co_await look_up(std::move(names));
+  if (!topics) co_return topics.error();
+  for (const auto& [name, start] : partitions) {
+    const auto id = partition_of(*topics->at(name.topic), name);
+    if (!id) co_return id.error();
     auto partition = std::make_shared<ReadPartition>();
     partition->name = name;
-    partition->id = model::PartitionId{topic->id, name.partition};
+    partition->id = *id;
     partition->position = start.offset;
     if (start.kind != Start::at_offset) keys.push_back(key_of(partition->id, start));
     next.emplace(name, std::move(partition));
@@ -127,8 +129,12 @@ asio::awaitable<Result<std::map<TopicPartition, OffsetRange>>> ConsumerCore::off
     std::vector<TopicPartition> partitions) {
   std::map<TopicPartition, model::PartitionId> ids;
   std::vector<OffsetLookup::Key> keys;
+  std::set<std::string> names;
+  for (const TopicPartition& name : partitions) names.insert(name.topic);
+  const auto topics = co_await look_up(std::move(names));
+  if (!topics) co_return topics.error();
   for (const TopicPartition& name : partitions) {
-    const auto id = co_await partition_id(name);
+    const auto id = partition_of(*topics->at(name.topic), name);
     if (!id) co_return id.error();
     ids.emplace(name, *id);
     keys.push_back({*id, OffsetPoint::earliest});
@@ -149,8 +155,12 @@ asio::awaitable<Result<std::map<TopicPartition, TimedOffset>>> ConsumerCore::off
     std::map<TopicPartition, Timestamp> times) {
   std::map<TopicPartition, OffsetLookup::Key> wanted;
   std::vector<OffsetLookup::Key> keys;
+  std::set<std::string> names;
+  for (const auto& [name, time] : times) names.insert(name.topic);
+  const auto topics = co_await look_up(std::move(names));
+  if (!topics) co_return topics.error();
   for (const auto& [name, time] : times) {
-    const auto id = co_await partition_id(name);
+    const auto id = partition_of(*topics->at(name.topic), name);
     if (!id) co_return id.error();
     const auto key = key_of(*id, Start::at(time));
     wanted.emplace(name, key);

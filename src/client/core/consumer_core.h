@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ class ConsumerCore {
   /// The next records, or an error of one partition; nothing when there is nothing now. Never
   /// waits: on_data() tells.
   [[nodiscard]] std::optional<Result<Batch>> take();
-  void on_data(std::function<void()> call) { buffer_.on_data(std::move(call)); }
+  void on_data(std::function<void(std::size_t)> call) { buffer_.on_data(std::move(call)); }
   Result<void> set_paused(const std::vector<TopicPartition>& partitions, bool paused);
   [[nodiscard]] std::map<TopicPartition, std::int64_t> positions() const {
     return buffer_.positions();
@@ -45,7 +46,9 @@ class ConsumerCore {
  private:
   [[nodiscard]] base::TimePoint deadline() const;
   void wake_fetcher();
-  asio::awaitable<Result<model::PartitionId>> partition_id(TopicPartition name);
+  using Topics = std::map<std::string, TopicPtr>;
+  /// Each name once: the answer about a topic may be long.
+  asio::awaitable<Result<Topics>> look_up(std::set<std::string> names);
 
   ConsumerConfig config_;
   ClientCore core_;

@@ -124,13 +124,14 @@ bool FetchBuffer::has_room() {
 }
 
 void FetchBuffer::put(ReadPartition& partition, std::uint64_t generation, FetchedChunk chunk) {
+  const std::size_t bytes = chunk.batches.size();
   {
     const std::lock_guard lock(mutex_);
     if (partition.generation != generation || partition.removed) return;
-    bytes_ += chunk.batches.size();
+    bytes_ += bytes;
     partition.chunks.push_back(std::move(chunk));
   }
-  if (on_data_) on_data_();
+  if (on_data_) on_data_(bytes);
 }
 
 void FetchBuffer::put_error(ReadPartition& partition, std::uint64_t generation, Error error) {
@@ -139,7 +140,7 @@ void FetchBuffer::put_error(ReadPartition& partition, std::uint64_t generation, 
     if (partition.generation != generation || partition.removed) return;
     partition.error = std::move(error);
   }
-  if (on_data_) on_data_();
+  if (on_data_) on_data_(0);
 }
 
 bool FetchBuffer::jump(ReadPartition& partition, std::uint64_t generation, std::int64_t offset) {

@@ -66,8 +66,9 @@ class FetchBuffer {
  public:
   explicit FetchBuffer(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  /// Called, outside the mutex, when there is something to take.
-  void on_data(std::function<void()> call) { on_data_ = std::move(call); }
+  /// Called, outside the mutex, when there is something to take: how many bytes came, 0 of an
+  /// error.
+  void on_data(std::function<void(std::size_t)> call) { on_data_ = std::move(call); }
   /// Called, outside the mutex, when the fetcher had stopped for want of room and there is room
   /// again.
   void on_room(std::function<void()> call) { on_room_ = std::move(call); }
@@ -109,7 +110,7 @@ class FetchBuffer {
   static void follow_jumps(ReadPartition& partition);
 
   const std::size_t bytes_max_;
-  std::function<void()> on_data_;
+  std::function<void(std::size_t)> on_data_;
   std::function<void()> on_room_;
   mutable std::mutex mutex_;  // guards everything below, and the marked part of the partitions
   std::map<TopicPartition, ReadPartitionPtr> partitions_;

@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBackOffMin{20};
 constexpr milliseconds kBackOffMax{1000};
+constexpr std::size_t kAtOnce = 8192;  // entries of a request; a broker takes 16,384
 
 std::string partition_text(const ReadPartition& partition) {
   return fmt::format("{}/{}", partition.name.topic, partition.name.partition);
@@ -76,14 +77,18 @@ void Fetcher::wake_once() {
     ready[core_.metadata.leader(partition->id)].push_back(partition);
   }
   if (ready.empty() || !buffer_.has_room()) return;
-  for (const auto& [broker, partitions] : ready) fetch(broker, partitions);
+  for (const auto& [broker, partitions] : ready) {
+    const std::span<const ReadPartitionPtr> all(partitions);
+    for (std::size_t i = 0; i < all.size(); i += kAtOnce)
+      fetch(broker, all.subspan(i, std::min(kAtOnce, all.size() - i)));
+  }
 }
 
-void Fetcher::fetch(std::int32_t broker, const std::vector<ReadPartitionPtr>& partitions) {
+void Fetcher::fetch(std::int32_t broker, std::span<const ReadPartitionPtr> partitions) {
   if (broker < 0) {
     set_trouble(make_error(Errc::partition_offline,
                            fmt::format("{} has no leader", partition_text(*partitions.front()))));
-    core_.metadata.refresh_soon();
+    for (const auto& partition : partitions) core_.metadata.refresh_soon(partition->id.topic);
     return;
   }
   const ConnectionPtr connection = core_.pool.find(broker);
@@ -123,7 +128,7 @@ void Fetcher::answered(const FetchPtr& fetch, base::Result<net::Frame> frame) {
   if (stopped_) return;
   if (!frame) {
     set_trouble(from_transport(frame.error(), fetch->where));
-    core_.metadata.refresh_soon();
+    for (const auto& [id, asked] : fetch->asked) core_.metadata.refresh_soon(id.topic);
     ended(fetch);
     return;
   }
@@ -140,8 +145,10 @@ void Fetcher::take(const FetchPtr& fetch, const net::Frame& frame) {
   const auto response = read_response(frame, &protocol::decode_fetch_response, fetch->where);
   if (!response) {
     set_trouble(response.error());
-    for (auto& [id, asked] : fetch->asked) back_off(*asked.partition);
-    if (response.error().retriable) core_.metadata.refresh_soon();
+    for (auto& [id, asked] : fetch->asked) {
+      back_off(*asked.partition);
+      if (response.error().retriable) core_.metadata.refresh_soon(id.topic);
+    }
     return;
   }
   set_trouble(std::nullopt);
@@ -199,6 +206,7 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
       return;
     }
   }
+  if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
   Error error = from_status(result.status, where);
   if (!error.retriable) {
     error.message =
@@ -206,7 +214,6 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
     buffer_.put_error(partition, asked.generation, std::move(error));
     return;
   }
-  if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon();
   core_.log.warning(
       partition_text(partition),
       fmt::format("{}: {}; trying again", partition_text(partition), to_string(error)));

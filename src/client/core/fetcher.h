@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ class Fetcher {
   using FetchPtr = std::shared_ptr<Fetch>;
 
   void wake_once();
-  void fetch(std::int32_t broker, const std::vector<ReadPartitionPtr>& partitions);
+  void fetch(std::int32_t broker, std::span<const ReadPartitionPtr> partitions);
   void answered(const FetchPtr& fetch, base::Result<net::Frame> frame);
   void ended(const FetchPtr& fetch);
   void take(const FetchPtr& fetch, const net::Frame& frame);

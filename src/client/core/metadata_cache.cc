@@ -15,6 +15,7 @@ constexpr milliseconds kPauseMax{1000};
 constexpr milliseconds kCalm{5000};
 constexpr milliseconds kLookupPause{50};
 constexpr int kAttempts = 3;
+constexpr std::size_t kTopicsAtOnce = 1000;
 
 }  // namespace
 
@@ -106,15 +107,15 @@ std::int32_t MetadataCache::leader(const model::PartitionId& partition) const {
   return found == nullptr ? -1 : found->leader;
 }
 
-void MetadataCache::refresh_soon() {
-  refresh_wanted_ = true;
+void MetadataCache::refresh_soon(const base::Uuid& topic) {
+  refresh_wanted_.insert(topic);
   if (refreshing_ || stopped_) return;
   refreshing_ = true;
   tasks_.spawn("metadata refresh", refresh());
 }
 
 asio::awaitable<void> MetadataCache::refresh() {
-  while (refresh_wanted_ && !stopped_) {
+  while (!refresh_wanted_.empty() && !stopped_) {
     const base::TimePoint now = runtime_.now();
     pause_ = now - last_refresh_ > kCalm ? milliseconds(0)
                                          : std::clamp(pause_ * 2, kPauseMin, kPauseMax);
@@ -122,16 +123,33 @@ asio::awaitable<void> MetadataCache::refresh() {
     while (!stopped_ && pause_ > milliseconds(0) && runtime_.now() < due)
       co_await stopping_.wait_until(due);
     if (stopped_) break;
-    refresh_wanted_ = false;
+    const std::vector<base::Uuid> topics(refresh_wanted_.begin(), refresh_wanted_.end());
+    refresh_wanted_.clear();
     ++refreshes_;
-    protocol::MetadataRequest request;
-    for (const auto& [name, topic] : by_name_) request.topics.push_back(name);
-    const auto answer =
-        co_await fetch(std::move(request), runtime_.now() + config_.request_timeout);
+    const auto failure = co_await ask_again(topics);
     last_refresh_ = runtime_.now();
-    if (!answer && answer.error().retriable) refresh_wanted_ = true;
+    if (failure && failure->retriable) refresh_wanted_.insert(topics.begin(), topics.end());
   }
   refreshing_ = false;
+}
+
+/// A request names so many topics at most, so that it and its answer stay modest.
+asio::awaitable<std::optional<Error>> MetadataCache::ask_again(std::vector<base::Uuid> topics) {
+  std::vector<std::string> names;
+  for (const auto& topic : topics) {
+    const auto known = by_id_.find(topic);
+    if (known != by_id_.end()) names.push_back(known->second->name);
+  }
+  std::size_t done = 0;
+  do {
+    protocol::MetadataRequest request;
+    const std::size_t end = std::min(names.size(), done + kTopicsAtOnce);
+    for (; done < end; ++done) request.topics.push_back(names[done]);
+    const auto answer =
+        co_await fetch(std::move(request), runtime_.now() + config_.request_timeout);
+    if (!answer) co_return answer.error();
+  } while (done < names.size() && !stopped_);
+  co_return std::nullopt;
 }
 
 asio::awaitable<void> MetadataCache::stop() {

@@ -47,9 +47,9 @@ class MetadataCache {
   /// True once the topic with this id is known to be deleted.
   [[nodiscard]] bool gone(const base::Uuid& topic) const { return gone_.contains(topic); }
 
-  /// Asks about all known topics again, soon: at most once per 50 ms, slower while it is asked for
-  /// again and again.
-  void refresh_soon();
+  /// Asks about a known topic again, soon, together with others for which that is wanted by then:
+  /// at most once per 50 ms, slower while it is asked for again and again.
+  void refresh_soon(const base::Uuid& topic);
   /// Called after every update.
   void on_update(std::function<void()> call) { on_update_.push_back(std::move(call)); }
   [[nodiscard]] std::uint64_t refreshes() const noexcept { return refreshes_; }
@@ -60,6 +60,7 @@ class MetadataCache {
   void apply(const protocol::MetadataResponse& response);
   void apply_topic(const protocol::TopicMetadata& topic);
   asio::awaitable<void> refresh();
+  asio::awaitable<std::optional<Error>> ask_again(std::vector<base::Uuid> topics);
 
   base::Runtime& runtime_;
   ConnectionPool& pool_;
@@ -67,7 +68,7 @@ class MetadataCache {
   std::map<std::string, TopicPtr> by_name_;
   std::unordered_map<base::Uuid, TopicPtr> by_id_;
   std::set<base::Uuid> gone_;
-  bool refresh_wanted_ = false;
+  std::set<base::Uuid> refresh_wanted_;
   bool refreshing_ = false;
   base::TimePoint last_refresh_{};
   std::chrono::milliseconds pause_{0};

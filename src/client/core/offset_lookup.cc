@@ -9,6 +9,7 @@ namespace mq::client {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
+constexpr std::size_t kAtOnce = 8192;  // entries of a request; a broker takes 16,384
 
 }  // namespace
 
@@ -18,7 +19,11 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
   while (true) {
     std::map<std::int32_t, std::vector<Key>> by_leader;
     for (const Key& key : keys) {
-      if (!found.contains(key)) by_leader[core_.metadata.leader(key.partition)].push_back(key);
+      if (core_.metadata.gone(key.partition.topic))
+        co_return make_error(Errc::unknown_topic_id, "the topic was deleted");
+      if (found.contains(key)) continue;
+      auto& mine = by_leader[core_.metadata.leader(key.partition)];
+      if (mine.size() < kAtOnce) mine.push_back(key);  // the others in the next round
     }
     if (by_leader.empty()) co_return found;
     Error error;
@@ -30,7 +35,9 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
     }
     if (error.code == Errc::ok) continue;
     if (core_.runtime.now() + kPause >= deadline) co_return error;
-    core_.metadata.refresh_soon();
+    for (const auto& [broker, missing] : by_leader) {
+      for (const Key& key : missing) core_.metadata.refresh_soon(key.partition.topic);
+    }
     co_await core_.runtime.sleep_for(kPause);
   }
 }

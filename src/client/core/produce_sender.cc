@@ -168,7 +168,7 @@ void ProduceSender::metadata_changed() {
 void ProduceSender::pump(ProduceLink& link) {
   if (link.broker < 0) {
     drop_idle(link);
-    if (!link.active.empty()) core_.metadata.refresh_soon();
+    for (const auto* partition : link.active) core_.metadata.refresh_soon(partition->id.topic);
     return;
   }
   const ConnectionPtr connection = core_.pool.find(link.broker);
@@ -368,6 +368,8 @@ void ProduceSender::answered(const SentPtr& sent, base::Result<net::Frame> frame
     settle(sent, read_response(*frame, &protocol::decode_produce_response, sent->where));
   }
   drain();
+  const auto at_rest = [](const auto& link) { return link.second->active.empty(); };
+  if (idle_ && std::ranges::all_of(links_, at_rest)) idle_();
 }
 
 void ProduceSender::settle(const SentPtr& sent, const Result<protocol::ProduceResponse>& response) {
@@ -428,7 +430,7 @@ void ProduceSender::refused(const Entry& entry, const protocol::Status& status,
     default:
       break;
   }
-  if (status.advice.refresh_metadata) core_.metadata.refresh_soon();
+  if (status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
   if (!status.advice.retriable) return finish(*entry.batch, from_status(status, where));
   partition.trouble = to_string(from_status(status, where));
   core_.log.warning(
@@ -496,9 +498,9 @@ void ProduceSender::give_up_under_way(const Sent& sent, const Error& error) {
     --entry.partition->in_flight;
     entry.partition->restart = true;
     entry.partition->trouble = to_string(error);
+    core_.metadata.refresh_soon(entry.partition->id.topic);
     collect(*entry.partition);
   }
-  core_.metadata.refresh_soon();
 }
 
 void ProduceSender::back_off(ProducerPartition& partition) {

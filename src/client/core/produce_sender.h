@@ -39,6 +39,8 @@ class ProduceSender {
 
   /// Gets batches with their outcome, on the runtime, after their room was given back.
   void on_outcome(Sink sink) { sink_ = std::move(sink); }
+  /// Called, on the runtime, when the last request was answered and nothing waits to be sent.
+  void on_idle(std::function<void()> call) { idle_ = std::move(call); }
   /// Looks at what the accumulator has.
   void drain();
   /// Before the connections are closed, and after.
@@ -101,6 +103,7 @@ class ProduceSender {
   const bool idempotent_;
   ProducerId producer_id_;
   Sink sink_;
+  std::function<void()> idle_;
   std::map<std::int32_t, std::unique_ptr<ProduceLink>> links_;
   std::vector<ProducerPartition*> news_;   // reused
   std::vector<ProduceBatchPtr> outcomes_;  // not yet reported

@@ -44,6 +44,8 @@ class ProducerCore {
   /// Batches with their outcome, on the runtime: give them to deliver(). Without it they are
   /// delivered on the spot.
   void on_outcome(ProduceSender::Sink sink) { sender_.on_outcome(std::move(sink)); }
+  /// ProduceSender::on_idle().
+  void on_idle(std::function<void()> call) { sender_.on_idle(std::move(call)); }
   [[nodiscard]] ProducerStats stats() const;
 
   /// Refuses new records, fails what has no outcome with `closed` and disconnects. Returns how many

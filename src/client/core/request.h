@@ -5,6 +5,7 @@
 
 #include "client/core/connection_pool.h"
 #include "client/core/error.h"
+#include "protocol/parts.h"
 
 namespace mq::client {
 
@@ -34,14 +35,24 @@ Result<Response> read_response(const net::Frame& frame,
   return std::move(*response);
 }
 
-/// One request and its decoded answer of one frame.
+/// One request and its decoded answer. Only answers that can be joined may have several frames.
 template <class Response>
 asio::awaitable<Result<Response>> exchange(ConnectionPtr connection, net::ClientRequest request,
                                            base::Result<Response> (*decode)(base::Bytes)) {
   const std::string place = where(*connection);
-  auto frame = co_await connection->call(std::move(request));
-  if (!frame) co_return from_transport(frame.error(), place);
-  co_return read_response(*frame, decode, place);
+  const auto frames = co_await connection->call(std::move(request));
+  if (!frames) co_return from_transport(frames.error(), place);
+  auto whole = read_response(frames->front(), decode, place);
+  for (std::size_t i = 1; i < frames->size() && whole; ++i) {
+    auto part = read_response((*frames)[i], decode, place);
+    if (!part) co_return part.error();
+    if constexpr (requires { protocol::join(*whole, *std::move(part)); }) {
+      protocol::join(*whole, *std::move(part));
+    } else {
+      co_return make_error(Errc::protocol_violation, "an answer came in several frames", place);
+    }
+  }
+  co_return whole;
 }
 
 }  // namespace mq::client

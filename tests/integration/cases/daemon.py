@@ -30,7 +30,8 @@ def free_port(host="127.0.0.1"):
 class Broker:
     """One data directory and configuration; start() and stop() as often as wanted."""
 
-    def __init__(self, extra="", broker_id=1, folder=None, port=None, bind="127.0.0.1", data=None, advertised=None):
+    def __init__(self, extra="", broker_id=1, folder=None, port=None, bind="127.0.0.1", data=None, advertised=None,
+                 environment=None):
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="mq-case-"))
         self.data = pathlib.Path(data) if data else self.folder / "data"
         self.port = port or free_port(bind)
@@ -42,6 +43,7 @@ class Broker:
             f'[listener.clients]\nbind = "{self.address}"\nadvertised = "{advertised or self.address}"\n{extra}'
         )
         self.log_file = self.folder / f"broker-{broker_id}-{self.port}.log"
+        self.environment = environment or {}
         self.process = None
 
     def launch(self, *flags):
@@ -50,7 +52,7 @@ class Broker:
             self.process = subprocess.Popen(
                 [program("mqbroker"), "--config", str(self.config), *flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"},
+                env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"} | self.environment,
             )
         return self.process
 

@@ -107,11 +107,26 @@ class TornTail(Case):
         data = bytearray(partition[0].read_bytes())
         data[len(data) // 3] ^= 1
         partition[0].write_bytes(data)
+        # Not in the page cache any more: what comes from the disk is verified by the broker, the rest by its reader.
+        with open(partition[0], "rb") as file:
+            os.fsync(file.fileno())
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         broker.start()
         done = broker.ctl("--timeout", "3s", "consume", "bad", "-e")
         self.assertNotEqual(done.code, 0, "damaged bytes are never served as good")
         self.assertIn("CORRUPT", done.err)
         self.assertEqual(broker.ctl("consume", "good", "-e").code, 0)
+        # What the reader met is told to whoever asks how the cluster is.
+        place = partition[0].name + " cannot be read at byte"
+        self.assertIn("damaged: " + place, broker.describe("bad")["partitions"][0]["note"])
+        self.assertEqual(broker.describe("good")["partitions"][0]["note"], "")
+        status = json.loads(broker.ctl("status", "-o", "json").out)
+        self.assertEqual(status["state"], "DEGRADED")
+        self.assertEqual(status["items"][0]["partitions_damaged"], 1)
+        self.assertEqual(status["items"][0]["partitions_not_serving"], 0)
+        named = [line for line in status["items"][0]["warnings"] if "partition bad-0 is damaged: " + place in line]
+        self.assertEqual(len(named), 1, status)
+        self.assertIn("bad-0", broker.ctl("status").out)
         broker.kill9()
         self.assertEqual(partition[0].read_bytes(), bytes(data), "nothing was cut")
         # A start that has to read the log names it too.

@@ -1,14 +1,65 @@
 """Exit codes and endings that scripts rely on, and mistakes in the configuration."""
 
+import contextlib
 import os
 import pathlib
 import signal
+import socket
+import struct
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
 from daemon import Case, ctl, free_port, program
+
+
+class LosesAnswerTo:
+    """A relay that hands every frame on, and breaks the connection when the answer to one API comes."""
+
+    def __init__(self, api_key):
+        self.api_key = api_key
+        self.target = None
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+
+    def __enter__(self):
+        threading.Thread(target=self.accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self.target)
+            threading.Thread(target=self.copy, args=(client, server), daemon=True).start()
+            threading.Thread(target=self.answers, args=(server, client), daemon=True).start()
+
+    @staticmethod
+    def copy(source, target):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        target.close()
+
+    def answers(self, server, client):
+        with contextlib.suppress(OSError, struct.error), server.makefile("rb") as frames:
+            while True:
+                head = frames.read(6)
+                size, key = struct.unpack("<IH", head)
+                rest = frames.read(size - 2)
+                if key == self.api_key:
+                    break
+                client.sendall(head + rest)
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
+        client.close()
 
 
 class Scripts(Case):
@@ -42,6 +93,15 @@ class Scripts(Case):
         self.assertNotEqual(done.code, 0)
         self.assertIn("error:", done.err)
         self.assertLess(time.monotonic() - start, 15)
+
+    def test_a_creation_whose_answer_is_lost_is_not_called_undone(self):
+        with LosesAnswerTo(api_key=7) as relay:
+            broker = self.broker(advertised=f"127.0.0.1:{relay.port}").start()
+            relay.target = ("127.0.0.1", broker.port)
+            done = broker.ctl("--timeout", "3s", "topic", "create", "t", address=f"127.0.0.1:{relay.port}")
+            self.assertNotEqual(done.code, 0)
+            self.assertIn("t may or may not have been created", done.err)
+            self.assertEqual(broker.describe("t")["name"], "t")
 
     def test_consume_to_the_end_ends_on_a_busy_topic(self):
         broker = self.broker().start()

@@ -1,33 +1,19 @@
 #include "integration/faults/child_process.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <stdexcept>
 #include <thread>
 
-#include "base/unique_fd.h"
+#include "integration/faults/loopback.h"
 
 namespace mq::faults {
-namespace {
 
 using namespace std::chrono_literals;
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-}  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command,
                            const std::string& output_file) {
@@ -78,15 +64,6 @@ void ChildProcess::kill_now() {
   (void)wait(30s);
 }
 
-int free_port() {
-  const base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  auto address = loopback(0);
-  socklen_t length = sizeof address;
-  if (::bind(fd.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw std::runtime_error("no free port");
-  }
-  return ntohs(address.sin_port);
-}
+int free_port() { return bind_loopback().port; }
 
 }  // namespace mq::faults

@@ -1,8 +1,5 @@
 #include "integration/faults/relay.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -11,18 +8,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "integration/faults/loopback.h"
+
 namespace mq::faults {
 namespace {
 
 using base::UniqueFd;
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
 
 struct Link {
   UniqueFd client;
@@ -48,16 +39,11 @@ bool forward(int from, int to, bool lose = false) {
 
 }  // namespace
 
-Relay::Relay(int target_port)
-    : target_port_(target_port), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  auto address = loopback(0);
-  socklen_t length = sizeof address;
-  if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      ::listen(listener_.get(), 128) != 0 ||
-      ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw std::runtime_error("the relay cannot listen");
-  }
-  port_ = ntohs(address.sin_port);
+Relay::Relay(int target_port) : target_port_(target_port) {
+  auto bound = bind_loopback();
+  if (::listen(bound.fd.get(), 128) != 0) throw std::runtime_error("the relay cannot listen");
+  listener_ = std::move(bound.fd);
+  port_ = bound.port;
   thread_ = std::thread([this] { run(); });
 }
 

@@ -29,6 +29,17 @@ TEST(Log, LevelFilters) {
   EXPECT_EQ(lines, "test: shown 2\ntest: shown 3\n");
 }
 
+TEST(Log, LinesForTheJournalCarryTheirPriorityAndNoTimestamp) {
+  ::testing::internal::CaptureStderr();
+  configure_log({.timestamps = false});
+  log_info("test", "one");
+  log_warning("test", "two");
+  log_error("test", "three");
+  configure_log({});
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "<6>test: one\n<4>test: two\n<3>test: three\n");
+}
+
 TEST(CheckDeathTest, AFailedCheckNamesConditionAndValues) {
   const int offset = 7;
   EXPECT_DEATH(MQ_CHECK(offset == 8, "offset is {}", offset), "offset == 8.*offset is 7");

@@ -5,10 +5,7 @@
 #include <array>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 
-#include "base/real/asio_network.h"
-#include "support/run.h"
-#include "support/sim_network.h"
-#include "support/sim_runtime.h"
+#include "both_worlds.h"
 
 namespace mq::base {
 namespace {
@@ -16,43 +13,15 @@ namespace {
 using namespace std::chrono_literals;
 using namespace boost::asio::experimental::awaitable_operators;
 
-struct RealWorld {
-  RealRuntime runtime;
-  AsioNetwork client{runtime};
-  AsioNetwork server{runtime};
-  std::string server_host = "127.0.0.1";
-  template <class T>
-  T run(asio::awaitable<T> task) {
-    return testing::run(runtime, std::move(task));
-  }
-};
-struct SimWorld {
-  testing::Simulator simulator{11};
-  testing::SimRuntime runtime{simulator};
-  testing::SimNetwork network{simulator};
-  std::unique_ptr<Network> client_network = network.join("client", runtime);
-  std::unique_ptr<Network> server_network = network.join("server", runtime);
-  Network& client = *client_network;
-  Network& server = *server_network;
-  std::string server_host = "server";
-  template <class T>
-  T run(asio::awaitable<T> task) {
-    return testing::run(simulator, std::move(task));
-  }
-};
-
 template <class World>
-class NetworkTest : public ::testing::Test {
+class NetworkTest : public WorldTest<World> {
  protected:
-  World world;
-
-  std::unique_ptr<Acceptor> listen() { return *world.server.listen({"127.0.0.1", 0}); }
+  std::unique_ptr<Acceptor> listen() { return *this->world.server.listen({"127.0.0.1", 0}); }
   Endpoint address_of(const Acceptor& acceptor) {
-    return {world.server_host, acceptor.local().port};
+    return {this->world.server_host, acceptor.local().port};
   }
 };
-using Worlds = ::testing::Types<RealWorld, SimWorld>;
-TYPED_TEST_SUITE(NetworkTest, Worlds);
+TYPED_TEST_SUITE(NetworkTest, BothWorlds);
 
 struct Pair {
   std::unique_ptr<Stream> client;

@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "base/log.h"
-#include "base/real/real_runtime.h"
-#include "support/run.h"
-#include "support/sim_runtime.h"
+#include "both_worlds.h"
 
 namespace mq::base {
 namespace {
@@ -19,29 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using namespace boost::asio::experimental::awaitable_operators;
 
-struct RealWorld {
-  RealRuntime runtime;
-  template <class T>
-  T run(asio::awaitable<T> task) {
-    return testing::run(runtime, std::move(task));
-  }
-};
-struct SimWorld {
-  testing::Simulator simulator{1};
-  testing::SimRuntime runtime{simulator};
-  template <class T>
-  T run(asio::awaitable<T> task) {
-    return testing::run(simulator, std::move(task));
-  }
-};
-
 template <class World>
-class RuntimeTest : public ::testing::Test {
- protected:
-  World world;
-};
-using Worlds = ::testing::Types<RealWorld, SimWorld>;
-TYPED_TEST_SUITE(RuntimeTest, Worlds);
+class RuntimeTest : public WorldTest<World> {};
+TYPED_TEST_SUITE(RuntimeTest, BothWorlds);
 
 asio::awaitable<Duration> sleep_measured(Runtime& runtime, Duration span) {
   const auto start = runtime.now();

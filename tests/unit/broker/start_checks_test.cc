@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/real/posix_file_system.h"
+#include "support/sim_file_system.h"
+
 namespace mq::broker {
 namespace {
 
@@ -21,6 +24,18 @@ TEST(StartChecks, AnOrdinaryStartHasNothingToSay) {
   EXPECT_THAT(start_warnings(bound_to("::1"), {false, 131'072}), IsEmpty());
 }
 
+TEST(StartChecks, TheBootIdIsTheSameFromTheServiceManagerAndFromTheKernel) {
+  testing::SimFileSystem nothing;
+  EXPECT_EQ(read_boot_id(nothing, nullptr), "");
+  EXPECT_EQ(read_boot_id(nothing, "0123456789abcdef0123456789abcdef"),
+            "0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(read_boot_id(nothing, "01234567-89ab-cdef-0123-456789abcdef"),
+            "0123456789abcdef0123456789abcdef");
+  EXPECT_EQ(read_boot_id(nothing, "%b"), "");
+  base::PosixFileSystem files;
+  EXPECT_EQ(read_boot_id(files, nullptr).size(), 32U);
+}
+
 TEST(StartChecks, EachOddityIsOneLine) {
   EXPECT_THAT(start_warnings(bound_to("127.0.0.1"), {true, 131'072}),
               ElementsAre("the broker runs as root; it needs no privileges"));
@@ -34,8 +49,20 @@ TEST(StartChecks, ConnectionsLeaveDescriptorsForData) {
   config::BrokerConfig config;
   config.limits.connections = 10'000;
   EXPECT_EQ(connections_possible(config, {false, 131'072}), 10'000U);
-  EXPECT_EQ(connections_possible(config, {false, 1024}), 384U);
+  EXPECT_EQ(connections_possible(config, {false, 1024}), 170U);
   EXPECT_EQ(connections_possible(config, {false, 100}), 16U);
+}
+
+TEST(StartChecks, PartitionsAndConnectionsTogetherLeaveDescriptors) {
+  config::BrokerConfig config;
+  config.limits.connections = 10'000;
+  EXPECT_EQ(partitions_possible(config, {false, 131'072}), 120'560U);
+  for (const std::uint64_t files : {1024U, 20'000U, 65'536U}) {
+    EXPECT_EQ(
+        partitions_possible(config, {false, files}) + connections_possible(config, {false, files}),
+        files - 512);
+  }
+  EXPECT_EQ(partitions_possible(config, {false, 100}), 16U);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "data_client.h"
 #include "protocol/describe_broker.h"
+#include "protocol/parts.h"
 #include "protocol/trim_partitions.h"
 
 namespace mq::broker {
@@ -193,14 +194,104 @@ TEST_P(TopicsTest, TrimRaisesTheLogStartAndNeverPassesTheHighWatermark) {
   EXPECT_EQ(ends->results[1].offset, Offset(0));
 }
 
-TEST_P(TopicsTest, AnAnswerThatNobodyCouldReadIsRefused) {
+TEST_P(TopicsTest, AnAnswerThatOneFrameDoesNotHoldComesInSeveral) {
   world.create_topic("orders", 10);
   auto one = client();
   protocol::DescribeTopicsRequest request;
   request.names.assign(5000, "orders");
-  const auto answer = one.call(ApiKey::describe_topics, protocol::encode(request));
-  EXPECT_EQ(answer.status().error(), WireError::invalid_request);
-  EXPECT_THAT(answer.status().text, HasSubstr("1048576 are possible"));
+  const auto correlation = one.send(ApiKey::describe_topics, protocol::encode(request));
+  protocol::DescribeTopicsResponse whole;
+  int frames = 0;
+  bool more = true;
+  while (more) {
+    const auto answer = one.receive();
+    ASSERT_TRUE(answer);
+    ++frames;
+    EXPECT_EQ(answer->head.correlation_id, correlation);
+    EXPECT_LE(answer->header.size(), protocol::kHeaderBytesMax);
+    auto part = protocol::decode_describe_topics_response(answer->header_bytes());
+    ASSERT_TRUE(part);
+    EXPECT_TRUE(part->envelope.status.ok());
+    protocol::join(whole, *std::move(part));
+    more = (answer->head.flags & protocol::kFrameMoreFollows) != 0;
+  }
+  EXPECT_GT(frames, 3);
+  ASSERT_EQ(whole.topics.size(), 5000U);
+  for (const auto& topic : whole.topics) EXPECT_EQ(topic.partitions.size(), 10U);
+  for (const auto& worker : world.broker->core().workers)
+    EXPECT_EQ(worker->answer_budget().used(), 0U);
+}
+
+TEST_P(TopicsTest, APeerThatLeavesALongAnswerUnreadGivesItsMemoryBack) {
+  world.limits.write_timeout = std::chrono::seconds(5);
+  ASSERT_TRUE(world.stop());
+  ASSERT_TRUE(world.start());
+  world.create_topic("orders", 10);
+  auto one = client();
+  protocol::DescribeTopicsRequest request;
+  request.names.assign(16'000, "orders");
+  one.send(ApiKey::describe_topics, protocol::encode(request));
+  world.run_for(std::chrono::seconds(1));
+  std::size_t used = 0;
+  for (const auto& worker : world.broker->core().workers) used += worker->answer_budget().used();
+  EXPECT_GT(used, 0U);
+  one.close();
+  world.run_for(std::chrono::seconds(60));
+  for (const auto& worker : world.broker->core().workers)
+    EXPECT_EQ(worker->answer_budget().used(), 0U);
+}
+
+protocol::TopicResult create(testing::RawClient& admin, const std::string& name,
+                             std::int32_t partitions, std::uint32_t deadline_ms) {
+  protocol::CreateTopicsRequest request;
+  request.envelope.deadline_ms = deadline_ms;
+  request.topics.resize(1);
+  request.topics[0].name = name;
+  request.topics[0].partitions = partitions;
+  const auto answer = admin.call(ApiKey::create_topics, protocol::encode(request));
+  return protocol::decode_create_topics_response(answer.header_bytes())->results.at(0);
+}
+
+protocol::TopicResult remove(testing::RawClient& admin, const std::string& name,
+                             std::uint32_t deadline_ms) {
+  protocol::DeleteTopicsRequest request;
+  request.envelope.deadline_ms = deadline_ms;
+  request.names = {name};
+  const auto answer = admin.call(ApiKey::delete_topics, protocol::encode(request));
+  return protocol::decode_delete_topics_response(answer.header_bytes())->results.at(0);
+}
+
+// MET-2
+TEST_P(TopicsTest, ChangesThatTakeTooLongSaySoInTimeAndMayBeRepeated) {
+  world.disk_times.work_min = world.disk_times.work_max = std::chrono::milliseconds(1200);
+  ASSERT_TRUE(world.stop());
+  ASSERT_TRUE(world.start());
+  auto admin = client();
+  auto began = world.simulator.now();
+  const auto late = create(admin, "orders", 1500, 1000);
+  EXPECT_EQ(late.status.error(), WireError::timed_out);
+  EXPECT_TRUE(late.status.advice.maybe_applied);
+  EXPECT_LT(world.simulator.now() - began, std::chrono::milliseconds(1000));
+  // The same again finds it there, and whole.
+  EXPECT_EQ(create(admin, "orders", 1500, 20'000).status.error(), WireError::topic_exists);
+  const auto topic = world.broker->core().controller->image()->find_topic("orders");
+  ASSERT_TRUE(topic);
+  ASSERT_EQ(topic->partitions.size(), 1500U);
+  for (const auto& assignment : topic->partitions) {
+    const auto& worker = world.broker->core().worker_of(assignment.id);
+    EXPECT_TRUE(const_cast<Worker&>(worker).partitions().find(assignment.id));
+  }
+
+  // Gone means that it serves no one; its many files follow.
+  began = world.simulator.now();
+  EXPECT_TRUE(remove(admin, "orders", 1000).status.ok());
+  EXPECT_LT(world.simulator.now() - began, std::chrono::milliseconds(1000));
+  EXPECT_EQ(remove(admin, "orders", 1000).status.error(), WireError::unknown_topic);
+  EXPECT_GT(world.broker->core().controller->deletions_under_way(), 0U);
+  EXPECT_TRUE(create(admin, "orders", 1, 20'000).status.ok());
+  world.run_for(std::chrono::minutes(10));
+  EXPECT_EQ(world.broker->core().controller->deletions_under_way(), 0U);
+  EXPECT_EQ(world.broker->core().disk->partitions().size(), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, TopicsTest, ::testing::Values(1, 3));

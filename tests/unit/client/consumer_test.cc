@@ -347,6 +347,24 @@ TEST_F(ConsumerTest, DeletedTopicIsAnErrorOnce) {
   EXPECT_FALSE(take(seconds(3)));
 }
 
+TEST_F(ConsumerTest, SeekInADeletedTopicIsRefusedAtOnce) {
+  broker->add_topic("orders", 1);
+  start(consumer_config());
+  ASSERT_TRUE(assign({{{"orders", 0}, Start{}}}));
+  simulator.run_for(milliseconds(100));
+  broker->remove_topic("orders");
+  auto looking = core->topic("orders");
+  const auto looked_up = run(simulator, std::move(looking));  // from now on it knows
+  ASSERT_FALSE(looked_up);
+  const auto before = simulator.now();
+  auto seeking = core->seek({"orders", 0}, Start{});
+  const auto sought = run(simulator, std::move(seeking));
+  ASSERT_FALSE(sought);
+  EXPECT_EQ(sought.error().code, Errc::unknown_topic_id);
+  EXPECT_FALSE(sought.error().retriable);
+  EXPECT_EQ(simulator.now(), before);
+}
+
 TEST_F(ConsumerTest, AssignRefusesUnknownTopicsAndPartitionsAndKeepsTheOldOnes) {
   broker->add_topic("orders", 1);
   start(consumer_config());

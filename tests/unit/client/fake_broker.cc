@@ -64,7 +64,7 @@ FakeBroker::Topic& FakeBroker::add_topic(const std::string& name, int partitions
                                          std::uint32_t batch_bytes_max) {
   Topic topic;
   topic.name = name;
-  topic.id = base::Uuid::from_random(7, next_topic_++);
+  topic.id = base::Uuid::from_random(7, next_topic_++ << 8);
   topic.batch_bytes_max = batch_bytes_max;
   topic.partitions.resize(static_cast<std::size_t>(partitions));
   return topics_[name] = std::move(topic);
@@ -194,11 +194,12 @@ asio::awaitable<bool> FakeBroker::handle(ConnectionPtr connection, net::Frame fr
 }
 
 void FakeBroker::answer(Connection& connection, const protocol::FrameHead& request,
-                        const std::string& header, std::string payload) {
+                        const std::string& header, std::string payload, bool more) {
   protocol::FrameHead head;
   head.api_key = request.api_key;
   head.api_version = request.api_version;
-  head.flags = protocol::kFrameResponse;
+  head.flags = static_cast<std::uint8_t>(protocol::kFrameResponse |
+                                         (more ? protocol::kFrameMoreFollows : 0));
   head.correlation_id = request.correlation_id;
   net::OutgoingFrame frame;
   frame.head_and_header =
@@ -224,6 +225,7 @@ void FakeBroker::hello(Connection& connection, const net::Frame& frame) {
 void FakeBroker::metadata(Connection& connection, const net::Frame& frame) {
   ++metadata_requests;
   const auto request = protocol::decode_metadata_request(frame.header);
+  metadata_asked = request->topics;
   protocol::MetadataResponse response;
   if (refuse_metadata) {
     if (const auto status = refuse_metadata()) response.envelope.status = *status;
@@ -253,7 +255,11 @@ void FakeBroker::metadata(Connection& connection, const net::Frame& frame) {
     }
     response.topics.push_back(std::move(topic));
   }
-  answer(connection, frame.head, protocol::encode(response));
+  const auto parts = protocol::encode_in_parts(response);
+  for (int i = 0; endless_metadata && i < 1200; ++i)
+    answer(connection, frame.head, parts.front(), {}, true);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    answer(connection, frame.head, parts[i], {}, i + 1 < parts.size());
 }
 
 void FakeBroker::init_producer(Connection& connection, const net::Frame& frame) {

@@ -16,6 +16,7 @@
 #include "protocol/hello.h"
 #include "protocol/list_offsets.h"
 #include "protocol/metadata.h"
+#include "protocol/parts.h"
 #include "protocol/produce.h"
 #include "protocol/topics.h"
 #include "storage/producer_table.h"
@@ -81,6 +82,7 @@ class FakeBroker {
   std::string greeting;            ///< sent instead of all that: another protocol
   bool mute = false;               ///< appends, and answers no produce
   base::Duration produce_delay{};  ///< before a produce is answered
+  bool endless_metadata = false;   ///< each answer has frames without end
   int topics_ready_after = 0;      ///< metadata requests until a created topic has leaders
   std::int32_t broker_id = 1;
   base::Uuid cluster = base::Uuid::from_random(1, 2);
@@ -96,6 +98,7 @@ class FakeBroker {
   int metadata_requests = 0;
   int init_requests = 0;
   int repeats = 0;
+  std::vector<std::string> metadata_asked;  ///< topics of the newest such request
   std::uint64_t fetched_bytes = 0;
 
   void break_connections();
@@ -110,7 +113,7 @@ class FakeBroker {
   asio::awaitable<void> write(ConnectionPtr connection);
   asio::awaitable<bool> handle(ConnectionPtr connection, net::Frame frame);
   void answer(Connection& connection, const protocol::FrameHead& request, const std::string& header,
-              std::string payload = {});
+              std::string payload = {}, bool more = false);
   void hello(Connection& connection, const net::Frame& frame);
   void metadata(Connection& connection, const net::Frame& frame);
   void init_producer(Connection& connection, const net::Frame& frame);

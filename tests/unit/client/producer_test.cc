@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "producer_fixture.h"
 
 namespace mq::testing {
@@ -17,6 +19,19 @@ std::vector<std::string> numbered(int count, const std::string& prefix = "r") {
 
 class ProducerTest : public ProducerWorld {
  protected:
+  /// A producer, and the handle of topic "orders", which is new.
+  client::ProducerTopicPtr start_with_orders() { return start_with_orders(producer_config()); }
+  client::ProducerTopicPtr start_with_orders(ProducerConfig config, int partitions = 1,
+                                             std::uint32_t batch_bytes_max = 1 << 20) {
+    broker->add_topic("orders", partitions, batch_bytes_max);
+    start(std::move(config));
+    return topic("orders");
+  }
+  /// Whether every one of the values was taken.
+  bool accepts(client::ProducerTopic& to, const std::vector<std::string>& values) {
+    return std::ranges::all_of(
+        values, [&](const auto& value) { return send(to, value) == Appended::accepted; });
+  }
   /// CLI-1: one result each, all delivered, and the offset names the record.
   void expect_all_delivered(const std::vector<std::string>& values, int partition = 0) {
     const auto stored = broker->values("orders", partition);
@@ -31,11 +46,9 @@ class ProducerTest : public ProducerWorld {
 };
 
 TEST_F(ProducerTest, DeliversInOrderWithOneResultEach) {
-  broker->add_topic("orders", 1);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders();
   const auto values = numbered(1000);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results());
   EXPECT_EQ(broker->values("orders", 0), values);
   EXPECT_EQ(order[0], values);
@@ -46,11 +59,9 @@ TEST_F(ProducerTest, DeliversInOrderWithOneResultEach) {
 }
 
 TEST_F(ProducerTest, IdleProducerSendsAtOnceAndABurstBecomesABatch) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.linger = milliseconds(5000);
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   ASSERT_EQ(send(*orders, "first"), Appended::accepted);
   EXPECT_TRUE(simulator.run_until([&] { return results.contains("first"); }, milliseconds(200)));
   broker->produce_delay = milliseconds(20);
@@ -64,17 +75,15 @@ TEST_F(ProducerTest, IdleProducerSendsAtOnceAndABurstBecomesABatch) {
 
 // CLI-2
 TEST_F(ProducerTest, RefusedBatchGoesAgainInFrontOfThoseBehindIt) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.batch_bytes = 1024;
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->refuse = [](const FakeBroker::Produced& batch) -> std::optional<Status> {
     if (batch.number != 2) return std::nullopt;
     return Status::of(WireError::storage_full, "no space", 1);
   };
   const auto values = numbered(500);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results());
   EXPECT_EQ(broker->values("orders", 0), values);
   EXPECT_EQ(order[0], values);
@@ -83,14 +92,12 @@ TEST_F(ProducerTest, RefusedBatchGoesAgainInFrontOfThoseBehindIt) {
 }
 
 TEST_F(ProducerTest, LostAnswerRepeatsTheBatchButKeepsTheOrder) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.batch_bytes = 1024;
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->lose = [](const FakeBroker::Produced& batch) { return batch.number == 3; };
   const auto values = numbered(500);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results());
   expect_all_delivered(values);
   EXPECT_EQ(order[0], values);
@@ -106,17 +113,15 @@ TEST_F(ProducerTest, LostAnswerRepeatsTheBatchButKeepsTheOrder) {
 }
 
 TEST_F(ProducerTest, LastRefusalIsTheResultOfItsBatchAlone) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.batch_bytes = 1024;
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->refuse = [](const FakeBroker::Produced& batch) -> std::optional<Status> {
     if (batch.number != 2) return std::nullopt;
     return Status::of(WireError::invalid_request, "not this one", 1);
   };
   const auto values = numbered(500);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results());
   EXPECT_EQ(order[0], values);
   const std::uint64_t failed = core->stats().records_failed;
@@ -126,11 +131,9 @@ TEST_F(ProducerTest, LastRefusalIsTheResultOfItsBatchAlone) {
 }
 
 TEST_F(ProducerTest, RecordThatWasAlwaysRefusedIsNotThere) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.delivery_timeout = seconds(3);
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->refuse = [](const FakeBroker::Produced&) -> std::optional<Status> {
     return Status::of(WireError::storage_full, "no space", 1);
   };
@@ -142,11 +145,9 @@ TEST_F(ProducerTest, RecordThatWasAlwaysRefusedIsNotThere) {
 }
 
 TEST_F(ProducerTest, RecordWithoutAnAnswerMayBeThere) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.delivery_timeout = seconds(3);
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->silent = true;
   ASSERT_EQ(send(*orders, "lost"), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
@@ -156,11 +157,9 @@ TEST_F(ProducerTest, RecordWithoutAnAnswerMayBeThere) {
 
 // CLI-4
 TEST_F(ProducerTest, FullBufferRefusesUntilAnswersMakeRoom) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.buffer_bytes = 10'000;
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->silent = true;
   const std::string value(1000, 'x');
   int accepted = 0;
@@ -178,15 +177,13 @@ TEST_F(ProducerTest, FullBufferRefusesUntilAnswersMakeRoom) {
 }
 
 TEST_F(ProducerTest, OversizedRecordFailsAloneAndNamesBothSizes) {
-  broker->add_topic("orders", 1, 100 << 10);
-  start(producer_config());
-  const auto orders = topic("orders");
-  for (const auto& value : numbered(50, "a")) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  const auto orders = start_with_orders(producer_config(), 1, 100 << 10);
+  ASSERT_TRUE(accepts(*orders, numbered(50, "a")));
   EXPECT_EQ(send(*orders, std::string(150 << 10, 'x')), Appended::refused);
   EXPECT_EQ(refusal->code, Errc::record_too_large);
   EXPECT_NE(refusal->message.find("102400"), std::string::npos) << refusal->message;
   EXPECT_NE(refusal->message.find("1537"), std::string::npos) << refusal->message;
-  for (const auto& value : numbered(50, "b")) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, numbered(50, "b")));
   ASSERT_TRUE(wait_for_results());
   auto expected = numbered(50, "a");
   for (auto& value : numbered(50, "b")) expected.push_back(value);
@@ -194,9 +191,7 @@ TEST_F(ProducerTest, OversizedRecordFailsAloneAndNamesBothSizes) {
 }
 
 TEST_F(ProducerTest, RecordOfExactlyTheLimitPassesAndOneByteMoreDoesNot) {
-  broker->add_topic("orders", 1, 100 << 10);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(producer_config(), 1, 100 << 10);
   std::size_t size = (100 << 10) - 96;
   while (send(*orders, std::string(size, 'x')) == Appended::refused) --size;
   EXPECT_GT(size, (100u << 10) - 96 - 24);
@@ -206,11 +201,9 @@ TEST_F(ProducerTest, RecordOfExactlyTheLimitPassesAndOneByteMoreDoesNot) {
 }
 
 TEST_F(ProducerTest, LargeRecordThatCompressesWellIsSent) {
-  broker->add_topic("orders", 1, 100 << 10);
   auto config = producer_config();
   config.compression = Compression::lz4;
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config, 1, 100 << 10);
   const std::string value(1 << 20, 'x');
   ASSERT_EQ(send(*orders, value), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
@@ -218,13 +211,11 @@ TEST_F(ProducerTest, LargeRecordThatCompressesWellIsSent) {
 }
 
 TEST_F(ProducerTest, BatchAboveALoweredLimitIsSplit) {
-  broker->add_topic("orders", 1);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders();
   broker->topic("orders").batch_bytes_max = 2000;
   auto values = numbered(1000);
   values[500] = std::string(5000, 'x');
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results());
   EXPECT_EQ(order[0], values);
   ASSERT_EQ(results[values[500]].size(), 1u);
@@ -235,15 +226,13 @@ TEST_F(ProducerTest, BatchAboveALoweredLimitIsSplit) {
 }
 
 TEST_F(ProducerTest, SilentBrokerEndsInOneTimeoutPerRecord) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.delivery_timeout = seconds(3);
   config.request_timeout = seconds(1);
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   broker->silent = true;
   const auto values = numbered(100);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results(seconds(5)));
   for (const auto& value : values) {
     ASSERT_EQ(results[value].size(), 1u);
@@ -254,11 +243,9 @@ TEST_F(ProducerTest, SilentBrokerEndsInOneTimeoutPerRecord) {
 }
 
 TEST_F(ProducerTest, UnsentRecordsThatTimeOutAreNotMaybeApplied) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.delivery_timeout = seconds(3);
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   network.cut("client", "broker");
   network.reset_connections("client");
   simulator.run_for(seconds(1));
@@ -272,12 +259,10 @@ TEST_F(ProducerTest, UnsentRecordsThatTimeOutAreNotMaybeApplied) {
 }
 
 TEST_F(ProducerTest, StopFailsWhatIsLeftAndCountsIt) {
-  broker->add_topic("orders", 1);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders();
   broker->silent = true;
   const auto values = numbered(100);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   simulator.run_for(milliseconds(50));
   EXPECT_EQ(run(simulator, core->stop()), 100u);
   for (const auto& value : values) {
@@ -289,13 +274,11 @@ TEST_F(ProducerTest, StopFailsWhatIsLeftAndCountsIt) {
 }
 
 TEST_F(ProducerTest, UnackedRecordsAreDeliveredOnceWritten) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.acks = Acks::none;
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   const auto values = numbered(200);
-  for (const auto& value : values) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, values));
   ASSERT_TRUE(wait_for_results());
   simulator.run_for(seconds(1));
   EXPECT_EQ(broker->values("orders", 0), values);
@@ -303,9 +286,7 @@ TEST_F(ProducerTest, UnackedRecordsAreDeliveredOnceWritten) {
 }
 
 TEST_F(ProducerTest, DeletedTopicFailsItsRecordsAndTheHandle) {
-  broker->add_topic("orders", 1);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders();
   ASSERT_EQ(send(*orders, "before"), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
   broker->remove_topic("orders");
@@ -323,20 +304,16 @@ TEST_F(ProducerTest, DeletedTopicFailsItsRecordsAndTheHandle) {
 }
 
 TEST_F(ProducerTest, UnknownTopicAndPartitionAreRefusedByName) {
-  broker->add_topic("orders", 2);
-  start(producer_config());
+  const auto orders = start_with_orders(producer_config(), 2);
   auto missing = run(simulator, core->topic("ordres"));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, Errc::unknown_topic);
-  const auto orders = topic("orders");
   EXPECT_EQ(send(*orders, "x", 2), Appended::refused);
   EXPECT_EQ(refusal->code, Errc::unknown_partition);
 }
 
 TEST_F(ProducerTest, StaleConnectionIsLeftForANewerOne) {
-  broker->add_topic("orders", 1);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders();
   ASSERT_EQ(send(*orders, "one"), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
   broker->topic("orders").partitions[0].connection += 1;
@@ -346,9 +323,7 @@ TEST_F(ProducerTest, StaleConnectionIsLeftForANewerOne) {
 }
 
 TEST_F(ProducerTest, SendAfterAnIdleSpellReconnectsAtOnce) {
-  broker->add_topic("orders", 1);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders();
   ASSERT_EQ(send(*orders, "one"), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
   simulator.run_for(seconds(15));
@@ -360,11 +335,9 @@ TEST_F(ProducerTest, SendAfterAnIdleSpellReconnectsAtOnce) {
 }
 
 TEST_F(ProducerTest, SilentlyDroppedConnectionIsGivenUpAfterTheRequestTimeout) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   config.request_timeout = seconds(5);
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   ASSERT_EQ(send(*orders, "one"), Appended::accepted);
   ASSERT_TRUE(wait_for_results());
   network.crash("broker", SimNetwork::Crash::silent);
@@ -380,7 +353,6 @@ TEST_F(ProducerTest, SilentlyDroppedConnectionIsGivenUpAfterTheRequestTimeout) {
 }
 
 TEST_F(ProducerTest, RangesAndCookiesComeOncePerBatchInOrder) {
-  broker->add_topic("orders", 1);
   auto config = producer_config();
   std::vector<std::uint64_t> cookies;
   std::int64_t next_offset = 0;
@@ -391,8 +363,7 @@ TEST_F(ProducerTest, RangesAndCookiesComeOncePerBatchInOrder) {
     next_offset += static_cast<std::int64_t>(range.count);
     cookies.insert(cookies.end(), range.cookies.begin(), range.cookies.end());
   };
-  start(config);
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(config);
   std::vector<std::uint64_t> expected;
   for (std::uint64_t i = 0; i < 1000; ++i) {
     client::AppendRequest request;
@@ -406,15 +377,13 @@ TEST_F(ProducerTest, RangesAndCookiesComeOncePerBatchInOrder) {
 }
 
 TEST_F(ProducerTest, FlushWaitsForWhatWasAcceptedBeforeIt) {
-  broker->add_topic("orders", 1);
   broker->produce_delay = milliseconds(100);
   auto config = producer_config();
   config.linger = seconds(100);
-  start(config);
-  const auto orders = topic("orders");
-  for (const auto& value : numbered(10)) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  const auto orders = start_with_orders(config);
+  ASSERT_TRUE(accepts(*orders, numbered(10)));
   simulator.run_for(milliseconds(10));
-  for (const auto& value : numbered(10, "x")) ASSERT_EQ(send(*orders, value), Appended::accepted);
+  ASSERT_TRUE(accepts(*orders, numbered(10, "x")));
   const auto flush = core->begin_flush();
   EXPECT_FALSE(core->flushed(flush));
   ASSERT_EQ(send(*orders, "after"), Appended::accepted);
@@ -424,9 +393,7 @@ TEST_F(ProducerTest, FlushWaitsForWhatWasAcceptedBeforeIt) {
 }
 
 TEST_F(ProducerTest, KeysDecideAndRecordsWithoutKeyChangePartitionFromBatchToBatch) {
-  broker->add_topic("orders", 4);
-  start(producer_config());
-  const auto orders = topic("orders");
+  const auto orders = start_with_orders(producer_config(), 4);
   for (int i = 0; i < 40; ++i) {
     client::AppendRequest request;
     request.record.value = base::as_bytes("value");

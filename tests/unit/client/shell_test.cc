@@ -296,6 +296,78 @@ TEST_F(ShellTest, PollEndsEarlyByWakeupAndClose) {
   EXPECT_TRUE(consumer.close(5s));
 }
 
+// The loops of both clients go back and forth between their I/O threads and this thread all the
+// time.
+TEST_F(ShellTest, RecordsComeOneByOneWhileOthersWakeThePollAndCallsAreMixedIn) {
+  auto producer = Producer::create(config<ProducerConfig>()).value();
+  auto consumer = Consumer::create(config<ConsumerConfig>()).value();
+  const TopicPartition name{"orders", 0};
+  consumer.assign({{name, Start{}}}).value();
+  std::atomic<bool> enough{false};
+  std::thread waker([&] {
+    while (!enough) {
+      consumer.wakeup();
+      std::this_thread::sleep_for(100us);
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(producer.send_sync(Record("orders").value(std::to_string(i))));
+    Batch batch;
+    while (batch.empty()) batch = consumer.poll(20s).value();
+    ASSERT_EQ(batch.size(), 1u);
+    ASSERT_EQ(as_text(*batch[0].value), std::to_string(i));
+    if (i % 50 == 0) {
+      ASSERT_EQ(consumer.offsets().value().at(name).end, i + 1);
+      ASSERT_TRUE(consumer.pause(std::span(&name, 1)));
+      ASSERT_TRUE(consumer.resume(std::span(&name, 1)));
+    }
+    if (i % 70 == 0) {
+      ASSERT_TRUE(consumer.seek(name, Start::at(i)));
+      Batch again;
+      while (again.empty()) again = consumer.poll(20s).value();
+      ASSERT_EQ(again[0].offset, i);
+    }
+  }
+  enough = true;
+  waker.join();
+}
+
+TEST_F(ShellTest, CloseFromASecondThreadEndsAPoll) {
+  for (int round = 0; round < 20; ++round) {
+    auto consumer = Consumer::create(config<ConsumerConfig>()).value();
+    consumer.assign({{{"orders", 0}, Start{}}}).value();
+    std::promise<void> polling;
+    std::thread reader([&] {
+      polling.set_value();
+      const auto polled = consumer.poll(20s);
+      ASSERT_FALSE(polled);
+      EXPECT_EQ(polled.error().code, Errc::closed);
+    });
+    polling.get_future().wait();
+    EXPECT_TRUE(consumer.close(5s));
+    reader.join();
+  }
+}
+
+TEST_F(ShellTest, ConnectionsAreKeptWhileTheApplicationDoesNotPoll) {
+  auto consumer = Consumer::create(config<ConsumerConfig>()).value();
+  const TopicPartition name{"orders", 0};
+  consumer.assign({{name, Start{}}}).value();
+  ASSERT_TRUE(consumer.poll(1ms));  // leaves the loop on loan
+  auto producer = Producer::create(config<ProducerConfig>()).value();
+  broker.on_thread([&] { broker->break_connections(); });
+  ASSERT_TRUE(producer.send_sync(Record("orders").value("x")));
+  // The record is fetched over a new connection though nobody polls: it is there at once.
+  Batch batch;
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  while (batch.empty() && std::chrono::steady_clock::now() < until) {
+    auto polled = consumer.poll(0ms);
+    ASSERT_TRUE(polled || polled.error().retriable);  // the connection that is gone
+    if (polled) batch = *std::move(polled);
+  }
+  EXPECT_EQ(batch.size(), 1u);
+}
+
 TEST_F(ShellTest, ForEverIsATimeToWait) {
   auto producer = Producer::create(config<ProducerConfig>()).value();
   EXPECT_TRUE(producer.send(Record("orders").value("x"), {}));

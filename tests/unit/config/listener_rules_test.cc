@@ -13,6 +13,9 @@ TEST(ListenerRules, BindMayAskForAnyFreePort) {
   EXPECT_EQ(parse_bind("host").endpoint, (base::Endpoint{"host", kDefaultPort}));
   EXPECT_FALSE(parse_bind("a b:0").endpoint);
   EXPECT_FALSE(parse_bind("").endpoint);
+  EXPECT_FALSE(parse_bind("1:2:3").endpoint);
+  EXPECT_FALSE(parse_bind("[1:2]:9500").endpoint);
+  EXPECT_EQ(parse_bind("fe80::1%eth0").endpoint, (base::Endpoint{"fe80::1%eth0", kDefaultPort}));
 }
 
 TEST(ListenerRules, WildcardsAreKnownInEverySpelling) {

@@ -14,6 +14,7 @@ controller::ControllerConfig sample_config(std::uint64_t incarnation) {
   config.disks = {base::Uuid::from_random(5, 5)};
   config.advertised = {"localhost", 9500};
   config.default_partitions = 2;
+  config.partitions_max = 10'050;
   return config;
 }
 
@@ -28,8 +29,12 @@ asio::awaitable<base::Result<void>> FakeReplicas::open_topic(metadata::TopicPtr 
   co_return base::Result<void>();
 }
 
-asio::awaitable<base::Result<void>> FakeReplicas::delete_topic(base::Uuid topic) {
+asio::awaitable<void> FakeReplicas::stop_topic(base::Uuid) {
   co_await runtime_.sleep_for(std::chrono::milliseconds(1));
+}
+
+asio::awaitable<base::Result<void>> FakeReplicas::delete_topic(base::Uuid topic) {
+  co_await runtime_.sleep_for(disk_.delete_time);
   ++disk_.deletes;
   if (disk_.delete_error) co_return disk_.delete_error;
   disk_.topics.erase(topic);
@@ -51,7 +56,9 @@ base::Error ControllerFixture::start() {
   if (const auto started = run(controller().start()); !started) return started.error();
   // Recovery makes the logs that a crash kept from being made.
   for (const auto& [name, topic] : controller().image()->topics()) disk_.topics.insert(topic->id);
-  return run(controller().finish_half_done()).error();
+  const auto finished = run(controller().finish_half_done());
+  wait_for_files();
+  return finished.error();
 }
 
 void ControllerFixture::stop() {
@@ -72,7 +79,14 @@ protocol::TopicResult ControllerFixture::create(const std::string& name, std::in
 }
 
 protocol::TopicResult ControllerFixture::remove(const std::string& name) {
-  return run(controller().delete_topic(name, in(std::chrono::hours(1))));
+  auto result = run(controller().delete_topic(name, in(std::chrono::hours(1))));
+  wait_for_files();
+  return result;
+}
+
+void ControllerFixture::wait_for_files() {
+  simulator_.run_until([this] { return controller().deletions_under_way() == 0; },
+                       std::chrono::hours(1));
 }
 
 std::vector<std::string> ControllerFixture::paths(const std::string& prefix) const {

@@ -17,6 +17,7 @@ struct FakeDisk {
   std::set<base::Uuid> topics;
   base::Error open_error;    ///< what opening answers; empty: it works
   base::Error delete_error;  ///< what deleting answers
+  base::Duration delete_time = std::chrono::milliseconds(1);
   int opens = 0;
   int deletes = 0;
   std::function<void()> on_open;  ///< called when an opening begins; may be empty
@@ -26,6 +27,7 @@ class FakeReplicas final : public controller::LocalReplicas {
  public:
   FakeReplicas(FakeDisk& disk, base::Runtime& runtime) : disk_(disk), runtime_(runtime) {}
   asio::awaitable<base::Result<void>> open_topic(metadata::TopicPtr topic) override;
+  asio::awaitable<void> stop_topic(base::Uuid topic) override;
   asio::awaitable<base::Result<void>> delete_topic(base::Uuid topic) override;
 
  private:
@@ -53,6 +55,9 @@ class ControllerFixture : public ::testing::Test {
 
   protocol::TopicResult create(protocol::NewTopic topic, bool validate_only = false);
   protocol::TopicResult create(const std::string& name, std::int32_t partitions = -1);
+  /// Until the files of deleted topics are gone or have failed to go.
+  void wait_for_files();
+  /// Waits for the files too.
   protocol::TopicResult remove(const std::string& name);
   metadata::TopicPtr topic(const std::string& name) {
     return controller().image()->find_topic(name);

@@ -58,6 +58,21 @@ TEST_F(ControllerTopics, OverridesAreInForceAndSurviveARestart) {
   }
 }
 
+TEST_F(ControllerTopics, NoMorePartitionsAreMadeThanTheBrokerCanHold) {
+  ASSERT_TRUE(create("many", 10'000).status.ok());
+  const auto before = state_->nodes.size();
+  const auto refused = create("more", 51);
+  EXPECT_EQ(refused.status.error(), WireError::invalid_request);
+  EXPECT_EQ(refused.status.text,
+            "partitions = 51: there are 10000 already, and the broker's limit of open files allows "
+            "10050 in all");
+  EXPECT_EQ(state_->nodes.size(), before);
+  EXPECT_TRUE(create("more", 50).status.ok());
+  EXPECT_EQ(create("one", 1).status.error(), WireError::invalid_request);
+  ASSERT_TRUE(remove("more").status.ok());
+  EXPECT_TRUE(create("one", 1).status.ok());
+}
+
 TEST_F(ControllerTopics, RefusalsSayWhatIsWrongAndWriteNothing) {
   ASSERT_TRUE(create("orders").status.ok());
   const auto before = state_->nodes;
@@ -246,6 +261,26 @@ TEST_F(ControllerTopics, CallerThatGivesUpDoesNotStopTheChange) {
   EXPECT_TRUE(result.status.advice.maybe_applied);
   simulator_.run_for(std::chrono::seconds(10));
   EXPECT_TRUE(controller().image()->find_topic("orders"));
+  expect_consistent();
+}
+
+TEST_F(ControllerTopics, FilesOfADeletedTopicHoldUpNobody) {
+  ASSERT_FALSE(start());
+  const auto first = create("orders");
+  ASSERT_TRUE(first.status.ok());
+  disk_.delete_time = std::chrono::minutes(10);
+  const auto began = runtime_.now();
+  EXPECT_TRUE(run(controller().delete_topic("orders", in(std::chrono::hours(1)))).status.ok());
+  EXPECT_TRUE(run(controller().delete_topic("orders", in(std::chrono::hours(1)))).status.error() ==
+              WireError::unknown_topic);
+  const auto second = create("orders");
+  EXPECT_TRUE(second.status.ok());
+  EXPECT_NE(second.id, first.id);
+  EXPECT_LT(runtime_.now() - began, std::chrono::minutes(1));
+  EXPECT_EQ(controller().deletions_under_way(), 1U);
+  EXPECT_THAT(controller().topics_being_deleted(), ::testing::ElementsAre(first.id));
+  simulator_.run_for(std::chrono::minutes(11));
+  EXPECT_EQ(disk_.deletes, 1);
   expect_consistent();
 }
 

@@ -20,10 +20,21 @@ TEST(Text, TimesRoundTrip) {
   EXPECT_EQ(parse_timestamp(format_timestamp(-1)), -1);
 }
 
+TEST(Text, TimesThatHaveNoFourDigitYearAreMilliseconds) {
+  EXPECT_EQ(format_timestamp(253'402'300'799'999), "9999-12-31T23:59:59.999Z");
+  EXPECT_EQ(format_timestamp(253'402'300'800'000), "253402300800000ms");
+  EXPECT_EQ(format_timestamp(-62'167'219'200'000), "0000-01-01T00:00:00.000Z");
+  EXPECT_EQ(format_timestamp(-62'167'219'200'001), "-62167219200001ms");
+  for (const std::int64_t ms : {INT64_MIN, INT64_MAX, std::int64_t{253'402'300'800'000}})
+    EXPECT_EQ(parse_timestamp(format_timestamp(ms)), ms);
+  EXPECT_EQ(parse_timestamp("12ms"), 12);
+}
+
 TEST(Text, WrongTimesAreRefused) {
   for (const auto* text :
        {"", "2026-02-31T00:00:00Z", "2026-11-29 14:20:07Z", "2026-11-29T24:00:00Z",
-        "2026-11-29T14:20:07", "2026-11-29T14:20:07+01:00", "2026-13-01T00:00:00Z"})
+        "2026-11-29T14:20:07", "2026-11-29T14:20:07+01:00", "2026-13-01T00:00:00Z", "ms", "1 ms",
+        "1.5ms", "9223372036854775808ms"})
     EXPECT_EQ(parse_timestamp(text), std::nullopt) << text;
 }
 

@@ -149,6 +149,7 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.topics = 3;
   response.partitions = 24;
   response.partitions_not_serving = 1;
+  response.partitions_damaged = 2;
   response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), ""},
                     {"/mnt/b", "failed", 1, 2, 3, 4, {}, "fdatasync failed"}};
   response.counters = {{"appends", 12}, {"invariant_violations.PAR-1", -1}};

@@ -13,12 +13,17 @@ namespace {
 
 using testing::FakeLog;
 
+/// One partition on a log that confirms at once, as under `memory`, or when the test says so.
 struct PartitionTest : ::testing::Test {
+  explicit PartitionTest(bool confirm_at_once) : log(confirm_at_once) {}
+
   testing::Simulator simulator{1};
   testing::SimRuntime runtime{simulator};
   base::Counters counters;
+  FakeLog log;
+  Partition partition{runtime, log, counters};
 
-  base::Result<storage::AppendInfo> append(Partition& partition, std::uint64_t sequence) {
+  base::Result<storage::AppendInfo> append(std::uint64_t sequence) {
     auto batch = testing::one_record_batch("record");
     return partition.append({}, batch, {7, 1, sequence});
   }
@@ -27,16 +32,20 @@ struct PartitionTest : ::testing::Test {
     }
   }
 };
+struct PartitionUnderMemory : PartitionTest {
+  PartitionUnderMemory() : PartitionTest(true) {}
+};
+struct PartitionUnderDisk : PartitionTest {
+  PartitionUnderDisk() : PartitionTest(false) {}
+};
 
 struct CountingWaiter final : FetchWaiter {
   void wake() override { ++woken; }
   int woken = 0;
 };
 
-TEST_F(PartitionTest, UnderMemoryAnAppendIsConfirmedAtOnce) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderMemory, UnderMemoryAnAppendIsConfirmedAtOnce) {
+  const auto appended = append(0);
   ASSERT_TRUE(appended);
   EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::leader));
   EXPECT_TRUE(partition.is_acknowledged(*appended, Acks::all));
@@ -44,10 +53,8 @@ TEST_F(PartitionTest, UnderMemoryAnAppendIsConfirmedAtOnce) {
 }
 
 // PAR-2, PAR-3
-TEST_F(PartitionTest, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
+  const auto appended = append(0);
   ASSERT_TRUE(appended);
   EXPECT_FALSE(partition.is_acknowledged(*appended, Acks::leader));
   EXPECT_FALSE(partition.is_acknowledged(*appended, Acks::all));
@@ -62,12 +69,10 @@ TEST_F(PartitionTest, UnderDiskNothingIsConfirmedOrReadBeforeTheFlush) {
   EXPECT_EQ(partition.read(Offset(0), 100)->bytes, 1U);
 }
 
-TEST_F(PartitionTest, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderDisk, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
   std::vector<int> order;
   for (int i = 0; i < 3; ++i) {
-    const auto appended = append(partition, static_cast<std::uint64_t>(i));
+    const auto appended = append(static_cast<std::uint64_t>(i));
     partition.when_acknowledged(*appended, Acks::all, [&order, i](Error error) {
       EXPECT_FALSE(error);
       order.push_back(i);
@@ -79,10 +84,8 @@ TEST_F(PartitionTest, WaitersAreAcknowledgedInTheOrderOfTheirOffsets) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2}));
 }
 
-TEST_F(PartitionTest, AcknowledgedTimesOutAtItsDeadline) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, AcknowledgedTimesOutAtItsDeadline) {
+  const auto appended = append(0);
   const auto deadline = runtime.now() + std::chrono::seconds(3);
   const auto outcome =
       testing::run(simulator, partition.acknowledged(*appended, Acks::all, deadline));
@@ -91,10 +94,8 @@ TEST_F(PartitionTest, AcknowledgedTimesOutAtItsDeadline) {
   partition.close();
 }
 
-TEST_F(PartitionTest, ANewLeaderEpochTakesTheAcknowledgementAway) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, ANewLeaderEpochTakesTheAcknowledgementAway) {
+  const auto appended = append(0);
   Error outcome;
   partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
   ASSERT_TRUE(log.start_epoch(model::LeaderEpoch(2)));
@@ -102,96 +103,80 @@ TEST_F(PartitionTest, ANewLeaderEpochTakesTheAcknowledgementAway) {
   EXPECT_EQ(outcome, make_error_code(ReplicationErrc::epoch_changed));
 }
 
-TEST_F(PartitionTest, ARefusedBatchDoesNotReachTheLog) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::out_of_order));
+TEST_F(PartitionUnderMemory, ARefusedBatchDoesNotReachTheLog) {
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::out_of_order));
   EXPECT_EQ(partition.log_end_offset(), Offset(0));
 }
 
 // A batch that the log refused has not been applied, so those behind it are not either.
-TEST_F(PartitionTest, AFailedAppendKeepsThoseBehindItOut) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, AFailedAppendKeepsThoseBehindItOut) {
+  ASSERT_TRUE(append(0));
   log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 2).error(), make_error_code(ReplicationErrc::out_of_order));
-  EXPECT_TRUE(append(partition, 1));
+  EXPECT_EQ(append(1).error(), make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(2).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_TRUE(append(1));
 }
 
 // PAR-5: the client starts anew, and what it sends first is refused again.
-TEST_F(PartitionTest, NothingOvertakesAZeroThatTheLogRefused) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, NothingOvertakesAZeroThatTheLogRefused) {
+  ASSERT_TRUE(append(0));
   log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 0).error(), make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::out_of_order));
-  EXPECT_TRUE(append(partition, 0));
-  EXPECT_TRUE(append(partition, 1));
+  EXPECT_EQ(append(0).error(), make_error_code(storage::StorageErrc::storage_full));
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::out_of_order));
+  EXPECT_TRUE(append(0));
+  EXPECT_TRUE(append(1));
 }
 
-TEST_F(PartitionTest, AnAppendWakesThoseWhoWaitForIt) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderMemory, AnAppendWakesThoseWhoWaitForIt) {
   CountingWaiter waiter;
   waiter.wanted = Offset(0);
   partition.add_waiter(waiter);
   CountingWaiter later;
   later.wanted = Offset(1);
   partition.add_waiter(later);
-  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(0));
   EXPECT_EQ(waiter.woken, 1);
   EXPECT_EQ(later.woken, 0);
-  ASSERT_TRUE(append(partition, 1));
+  ASSERT_TRUE(append(1));
   EXPECT_EQ(waiter.woken, 1);
   EXPECT_EQ(later.woken, 1);
 }
 
-TEST_F(PartitionTest, UnderDiskTheFlushWakesThoseWhoWait) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderDisk, UnderDiskTheFlushWakesThoseWhoWait) {
   CountingWaiter waiter;
   waiter.wanted = Offset(0);
   partition.add_waiter(waiter);
-  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(0));
   EXPECT_EQ(waiter.woken, 0);
   log.confirm(1);
   EXPECT_EQ(waiter.woken, 1);
 }
 
-TEST_F(PartitionTest, AWaiterThatLeavesIsNotWoken) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderMemory, AWaiterThatLeavesIsNotWoken) {
   {
     CountingWaiter waiter;
     waiter.wanted = Offset(0);
     partition.add_waiter(waiter);
   }
-  EXPECT_TRUE(append(partition, 0));
+  EXPECT_TRUE(append(0));
 }
 
-TEST_F(PartitionTest, CloseEndsEveryWait) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
+TEST_F(PartitionUnderDisk, CloseEndsEveryWait) {
   CountingWaiter waiter;
   waiter.wanted = Offset(0);
   partition.add_waiter(waiter);
-  const auto appended = append(partition, 0);
+  const auto appended = append(0);
   Error outcome;
   partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
   partition.close();
   EXPECT_EQ(outcome, make_error_code(ReplicationErrc::closed));
   EXPECT_EQ(waiter.woken, 1);
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::closed));
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::closed));
   EXPECT_EQ(partition.read(Offset(0), 1).error(), make_error_code(ReplicationErrc::closed));
 }
 
-TEST_F(PartitionTest, AFailedDiskFailsTheWaiters) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  const auto appended = append(partition, 0);
+TEST_F(PartitionUnderDisk, AFailedDiskFailsTheWaiters) {
+  const auto appended = append(0);
   Error outcome;
   partition.when_acknowledged(*appended, Acks::all, [&](Error error) { outcome = error; });
   log.fail(make_error_code(storage::StorageErrc::disk_failed));
@@ -204,10 +189,8 @@ TEST_F(PartitionTest, AFailedDiskFailsTheWaiters) {
 }
 
 // PAR-1
-TEST_F(PartitionTest, AFallingConfirmedEndTakesThePartitionOffline) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, AFallingConfirmedEndTakesThePartitionOffline) {
+  ASSERT_TRUE(append(0));
   log.confirm(0);
   EXPECT_EQ(partition.high_watermark(), Offset(1));
   EXPECT_EQ(partition.failure(), make_error_code(ReplicationErrc::invariant_broken));
@@ -215,21 +198,17 @@ TEST_F(PartitionTest, AFallingConfirmedEndTakesThePartitionOffline) {
 }
 
 // LOG-1
-TEST_F(PartitionTest, AGapBetweenBatchesTakesThePartitionOffline) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, AGapBetweenBatchesTakesThePartitionOffline) {
+  ASSERT_TRUE(append(0));
   log.leave_gap(5);
-  EXPECT_EQ(append(partition, 1).error(), make_error_code(ReplicationErrc::invariant_broken));
-  EXPECT_EQ(append(partition, 2).error(), make_error_code(ReplicationErrc::invariant_broken));
+  EXPECT_EQ(append(1).error(), make_error_code(ReplicationErrc::invariant_broken));
+  EXPECT_EQ(append(2).error(), make_error_code(ReplicationErrc::invariant_broken));
 }
 
 // LOG-11
-TEST_F(PartitionTest, ReadsOutsideTheLogAreOutOfRange) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
-  ASSERT_TRUE(append(partition, 1));
+TEST_F(PartitionUnderMemory, ReadsOutsideTheLogAreOutOfRange) {
+  ASSERT_TRUE(append(0));
+  ASSERT_TRUE(append(1));
   log.trim(1);
   const auto out_of_range = make_error_code(ReplicationErrc::offset_out_of_range);
   EXPECT_EQ(partition.read(Offset(0), 1).error(), out_of_range);
@@ -238,12 +217,10 @@ TEST_F(PartitionTest, ReadsOutsideTheLogAreOutOfRange) {
   EXPECT_TRUE(partition.read(Offset(2), 1));
 }
 
-TEST_F(PartitionTest, ClosedWaitsForReadsFromTheDisk) {
-  FakeLog log(true);
+TEST_F(PartitionUnderMemory, ClosedWaitsForReadsFromTheDisk) {
   log.hang_disk(runtime);
   log.go_cold();
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+  ASSERT_TRUE(append(0));
   EXPECT_EQ(partition.read(Offset(0), 1).error(),
             make_error_code(storage::StorageErrc::not_cached));
   const auto reading = testing::start_for_outcome(simulator.executor(),
@@ -263,22 +240,28 @@ TEST_F(PartitionTest, ClosedWaitsForReadsFromTheDisk) {
 // Repeats ------------------------------------------------------------------------------------
 
 struct RepeatTest : PartitionTest {
-  base::Result<storage::AppendInfo> send(Partition& partition, std::uint64_t connection,
-                                         std::uint64_t number, std::int32_t sequence,
-                                         std::uint32_t records = 2, std::int32_t epoch = 0) {
+  explicit RepeatTest(bool confirm_at_once) : PartitionTest(confirm_at_once) {}
+
+  base::Result<storage::AppendInfo> send(std::uint64_t connection, std::uint64_t number,
+                                         std::int32_t sequence, std::uint32_t records = 2,
+                                         std::int32_t epoch = 0) {
     auto batch = testing::produced_batch("record", records, {7, epoch}, sequence);
     return partition.append({}, batch, {1, connection, number});
   }
 };
+struct RepeatUnderMemory : RepeatTest {
+  RepeatUnderMemory() : RepeatTest(true) {}
+};
+struct RepeatUnderDisk : RepeatTest {
+  RepeatUnderDisk() : RepeatTest(false) {}
+};
 
 // IDM-2
-TEST_F(RepeatTest, ARepeatIsNotAppendedAndToldWhereTheBatchIs) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  const auto first = send(partition, 1, 0, 0);
+TEST_F(RepeatUnderMemory, ARepeatIsNotAppendedAndToldWhereTheBatchIs) {
+  const auto first = send(1, 0, 0);
   log.set_time_ms(2'000'000);
-  ASSERT_TRUE(send(partition, 1, 1, 2));
-  const auto again = send(partition, 2, 0, 0);
+  ASSERT_TRUE(send(1, 1, 2));
+  const auto again = send(2, 0, 0);
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->repeat);
   EXPECT_FALSE(first->repeat);
@@ -287,19 +270,17 @@ TEST_F(RepeatTest, ARepeatIsNotAppendedAndToldWhereTheBatchIs) {
   EXPECT_EQ(again->append_time_ms, first->append_time_ms);
   EXPECT_EQ(partition.log_end_offset(), Offset(4));
   // It took its place in the order of its connection.
-  EXPECT_TRUE(send(partition, 2, 1, 2)->repeat);
-  const auto next = send(partition, 2, 2, 4);
+  EXPECT_TRUE(send(2, 1, 2)->repeat);
+  const auto next = send(2, 2, 4);
   ASSERT_TRUE(next);
   EXPECT_FALSE(next->repeat);
   EXPECT_EQ(partition.log_end_offset(), Offset(6));
 }
 
 // IDM-2, PAR-2: answered early it would confirm what a crash may still take.
-TEST_F(RepeatTest, ARepeatIsAcknowledgedOnlyOnceTheBatchIsConfirmed) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(send(partition, 1, 0, 0));
-  const auto second = send(partition, 1, 1, 2);
+TEST_F(RepeatUnderDisk, ARepeatIsAcknowledgedOnlyOnceTheBatchIsConfirmed) {
+  ASSERT_TRUE(send(1, 0, 0));
+  const auto second = send(1, 1, 2);
   std::vector<int> order;
   const auto note = [&](int who) {
     return [&order, who](Error error) {
@@ -308,7 +289,7 @@ TEST_F(RepeatTest, ARepeatIsAcknowledgedOnlyOnceTheBatchIsConfirmed) {
     };
   };
   partition.when_acknowledged(*second, Acks::all, note(2));
-  const auto again = send(partition, 2, 0, 0);
+  const auto again = send(2, 0, 0);
   ASSERT_TRUE(again);
   EXPECT_FALSE(partition.is_acknowledged(*again, Acks::leader));
   EXPECT_FALSE(partition.is_acknowledged(*again, Acks::all));
@@ -323,61 +304,49 @@ TEST_F(RepeatTest, ARepeatIsAcknowledgedOnlyOnceTheBatchIsConfirmed) {
 }
 
 // IDM-3: what is in the log must not fail because there is no room for it now.
-TEST_F(RepeatTest, ARepeatIsKnownBeforeTheLogIsAskedForRoom) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(send(partition, 1, 0, 0));
+TEST_F(RepeatUnderMemory, ARepeatIsKnownBeforeTheLogIsAskedForRoom) {
+  ASSERT_TRUE(send(1, 0, 0));
   log.refuse_next_append(make_error_code(storage::StorageErrc::storage_full));
-  EXPECT_TRUE(send(partition, 2, 0, 0));
-  EXPECT_EQ(send(partition, 2, 1, 2).error(), storage::StorageErrc::storage_full);
-  EXPECT_TRUE(send(partition, 2, 1, 2));
+  EXPECT_TRUE(send(2, 0, 0));
+  EXPECT_EQ(send(2, 1, 2).error(), storage::StorageErrc::storage_full);
+  EXPECT_TRUE(send(2, 1, 2));
 }
 
-TEST_F(RepeatTest, RefusalsAppendNothing) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  EXPECT_EQ(send(partition, 1, 0, 2).error(), ReplicationErrc::unknown_producer);
-  for (int i = 0; i < 7; ++i) ASSERT_TRUE(send(partition, 1, static_cast<std::uint64_t>(i), 2 * i));
-  EXPECT_EQ(send(partition, 1, 7, 16).error(), ReplicationErrc::out_of_order_sequence);
-  EXPECT_EQ(send(partition, 1, 0, 0).error(), ReplicationErrc::duplicate_sequence);
-  EXPECT_TRUE(send(partition, 1, 0, 0, 2, 1));
-  EXPECT_EQ(send(partition, 1, 1, 2, 2, 0).error(), ReplicationErrc::producer_fenced);
+TEST_F(RepeatUnderMemory, RefusalsAppendNothing) {
+  EXPECT_EQ(send(1, 0, 2).error(), ReplicationErrc::unknown_producer);
+  for (int i = 0; i < 7; ++i) ASSERT_TRUE(send(1, static_cast<std::uint64_t>(i), 2 * i));
+  EXPECT_EQ(send(1, 7, 16).error(), ReplicationErrc::out_of_order_sequence);
+  EXPECT_EQ(send(1, 0, 0).error(), ReplicationErrc::duplicate_sequence);
+  EXPECT_TRUE(send(1, 0, 0, 2, 1));
+  EXPECT_EQ(send(1, 1, 2, 2, 0).error(), ReplicationErrc::producer_fenced);
   EXPECT_EQ(partition.log_end_offset(), Offset(16));
 }
 
 // What was refused for its sequence is sent again under another: nothing of an older connection may
 // come in between, or both would be in the log.
-TEST_F(RepeatTest, ARefusalForTheSequenceShutsOutOlderConnections) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(send(partition, 1, 0, 0));
-  EXPECT_EQ(send(partition, 2, 0, 4).error(), ReplicationErrc::out_of_order_sequence);
-  EXPECT_EQ(send(partition, 1, 1, 2).error(), ReplicationErrc::stale_connection);
-  EXPECT_TRUE(send(partition, 2, 0, 0, 2, 1));
+TEST_F(RepeatUnderMemory, ARefusalForTheSequenceShutsOutOlderConnections) {
+  ASSERT_TRUE(send(1, 0, 0));
+  EXPECT_EQ(send(2, 0, 4).error(), ReplicationErrc::out_of_order_sequence);
+  EXPECT_EQ(send(1, 1, 2).error(), ReplicationErrc::stale_connection);
+  EXPECT_TRUE(send(2, 0, 0, 2, 1));
 }
 
-TEST_F(RepeatTest, ADamagedBatchIsNotTakenForARepeat) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(send(partition, 1, 0, 0));
+TEST_F(RepeatUnderMemory, ADamagedBatchIsNotTakenForARepeat) {
+  ASSERT_TRUE(send(1, 0, 0));
   auto batch = testing::produced_batch("record", 2, {7, 0}, 0);
   batch.back() ^= std::byte{1};
   EXPECT_EQ(partition.append({}, batch, {1, 2, 0}).error(), model::ModelErrc::corrupt_batch);
 }
 
-TEST_F(RepeatTest, TheTestsNoticeARepeatThatIsAnsweredAsAGap) {
+TEST_F(RepeatUnderMemory, TheTestsNoticeARepeatThatIsAnsweredAsAGap) {
   const base::EnabledMutant mutant("duplicate_answered_out_of_order");
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(send(partition, 1, 0, 0));
-  EXPECT_FALSE(send(partition, 2, 0, 0));
+  ASSERT_TRUE(send(1, 0, 0));
+  EXPECT_FALSE(send(2, 0, 0));
 }
 
 // PAR-3: what a consumer may not read it may not find either.
-TEST_F(PartitionTest, TimesAreFoundBelowTheHighWatermarkOnly) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(append(partition, i));
+TEST_F(PartitionUnderDisk, TimesAreFoundBelowTheHighWatermarkOnly) {
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(append(i));
   log.confirm(3);
   const auto find = [&](std::int64_t time_ms) {
     return *testing::run(simulator, partition.find_time(time_ms));
@@ -393,10 +362,8 @@ TEST_F(PartitionTest, TimesAreFoundBelowTheHighWatermarkOnly) {
 }
 
 // LOG-10
-TEST_F(PartitionTest, TrimStopsAtTheHighWatermark) {
-  FakeLog log(false);
-  Partition partition(runtime, log, counters);
-  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(append(partition, i));
+TEST_F(PartitionUnderDisk, TrimStopsAtTheHighWatermark) {
+  for (std::uint64_t i = 0; i < 5; ++i) ASSERT_TRUE(append(i));
   log.confirm(3);
   EXPECT_EQ(testing::run(simulator, partition.trim(Offset(4))).error(),
             make_error_code(ReplicationErrc::offset_out_of_range));
@@ -405,10 +372,8 @@ TEST_F(PartitionTest, TrimStopsAtTheHighWatermark) {
   EXPECT_EQ(partition.log_start_offset(), Offset(3));
 }
 
-TEST_F(PartitionTest, ClosingWaitsForATrimUnderWay) {
-  FakeLog log(true);
-  Partition partition(runtime, log, counters);
-  ASSERT_TRUE(append(partition, 0));
+TEST_F(PartitionUnderMemory, ClosingWaitsForATrimUnderWay) {
+  ASSERT_TRUE(append(0));
   log.hang_disk(runtime);
   const auto outcome = std::make_shared<testing::RunOutcome<base::Result<Offset>>>();
   runtime.spawn("trim", testing::store_outcome(partition.trim(Offset(1)), outcome));

@@ -216,8 +216,8 @@ TEST(Disk, TopicHalfDeletedByACrashIsNotAStranger) {
 
 TEST(Disk, GivenUpDeletionEndsEarlyAndIsDoneByTheNextStart) {
   StorageWorld world;
-  world.start(50);
-  for (int i = 0; i < 50; ++i) world.append(1, 100, i);
+  world.start(400);
+  for (int i = 0; i < 400; ++i) world.append(1, 100, i);
   std::optional<base::Error> ended;
   auto task = [](storage::Disk& disk, base::Uuid topic,
                  std::optional<base::Error>& out) -> asio::awaitable<void> {
@@ -226,7 +226,7 @@ TEST(Disk, GivenUpDeletionEndsEarlyAndIsDoneByTheNextStart) {
     out = result ? base::Error() : result.error();
   };
   world.runtime.spawn("delete", task(*world.disk, world.topic, ended));
-  world.pass(std::chrono::milliseconds(30));
+  world.pass(std::chrono::milliseconds(10));
   EXPECT_FALSE(ended);
   world.disk->give_up_deletions();
   world.simulator.run_until([&] { return ended.has_value(); }, std::chrono::seconds(20));
@@ -237,7 +237,7 @@ TEST(Disk, GivenUpDeletionEndsEarlyAndIsDoneByTheNextStart) {
   world.start(0);
   auto deleting = world.disk->delete_topic(world.topic);
   ASSERT_TRUE(run(world.simulator, std::move(deleting)));
-  for (int i = 0; i < 50; ++i) EXPECT_FALSE(*world.files->exists(world.directory(i)));
+  for (int i = 0; i < 400; ++i) EXPECT_FALSE(*world.files->exists(world.directory(i)));
 }
 
 TEST(Disk, ReaderUnderWayIsWaitedForWhenALogIsDeleted) {

@@ -168,6 +168,61 @@ TEST(Recovery, FlippedBitAboveTheRecoveryPointCutsThere) {
   }
 }
 
+TEST(Recovery, FinishedSegmentIsNoTornTailFromItsRollOn) {  // REC-1
+  for (const auto durability : {model::Durability::disk, model::Durability::memory}) {
+    StorageWorld world;
+    world.settings.durability = durability;
+    world.start();
+    world.pass(std::chrono::milliseconds(300));
+    while (world.log().segments() < 2) fill(world, 1, 1);
+    world.pass(std::chrono::milliseconds(600));  // the sync and the checkpoint, whatever stalls
+    world.kill();
+    const auto golden = world.files->clone();
+    const auto whole = golden->content(world.segment(0)).size();
+    const auto end = Offset(static_cast<std::int64_t>(world.batches));
+
+    // Its end is gone: the partition is offline by name, as nothing else explains it.
+    world.files->truncate_file(world.segment(0), whole - 10);
+    auto summary = world.start();
+    EXPECT_EQ(summary.offline, std::vector{world.id()});
+    EXPECT_EQ(summary.bytes_cut, 0u);
+    EXPECT_EQ(world.log().failure(), make_error_code(StorageErrc::partition_corrupt));
+    EXPECT_EQ(world.files->files_below(world.directory()), golden->files_below(world.directory()));
+    EXPECT_EQ(world.files->content(world.segment(0)).size(), whole - 10);
+    world.kill();
+
+    // A bit in it: nothing of it is read at the start, and a reader of that place is told.
+    world.files = golden->clone();
+    world.files->flip(world.segment(0), whole - 10, std::byte{1});
+    summary = world.start();
+    EXPECT_EQ(summary.bytes_cut, 0u);
+    EXPECT_EQ(world.log().log_end_offset(), end);
+    EXPECT_TRUE(world.read(model::advance(end, -1)));
+    const auto damaged = model::advance(world.log().log_end_offset(), -2);
+    EXPECT_EQ(world.log().read_damage(), "");
+    EXPECT_EQ(world.read(damaged).error(), make_error_code(StorageErrc::partition_corrupt));
+    EXPECT_TRUE(world.log().read_damage().starts_with("0000")) << world.log().read_damage();
+  }
+}
+
+TEST(Recovery, BurstOfRollsSharesCheckpoints) {
+  StorageWorld world;
+  world.start();
+  Fault fault;  // the sixth checkpoint from now would take the disk offline
+  fault.operation = FileOperation::rename;
+  fault.path_part = "checkpoint";
+  fault.skip = 5;
+  world.files->inject(fault);
+  while (world.log().segments() < 60) fill(world, 10, 1, 10'000);
+  world.pass(std::chrono::milliseconds(600));
+  EXPECT_FALSE(world.disk->failed());
+  EXPECT_EQ(world.files->faults_struck(), 0u);
+  world.kill();
+  // The newest one names them all.
+  world.files->truncate_file(world.segment(0), 1'000);
+  EXPECT_EQ(world.start().offline.size(), 1u);
+}
+
 TEST(Recovery, DamageBelowTheRecoveryPointIsNeverCut) {  // REC-1
   StorageWorld world;
   world.start();

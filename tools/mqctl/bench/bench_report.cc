@@ -101,7 +101,8 @@ void add_result(Report& report, const BenchOptions& options, const BenchResult& 
   if (rates.gib > 0)
     report.text(fmt::format("   (per GiB: {:.2f} s and {:.2f} s)", result.cpu.client / rates.gib,
                             result.cpu.brokers / rates.gib));
-  report.text("\n" + settings_line(options));
+  report.text("\n");  // not as one sum: g++ 12 warns falsely about that (its bug 105651)
+  report.text(settings_line(options));
 }
 
 std::string bench_shape(bool with_latency) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <charconv>
 
 #include "base/strings.h"
 
@@ -89,6 +90,9 @@ std::string format_time(std::chrono::nanoseconds time) {
 
 std::string format_timestamp(std::int64_t unix_ms) {
   using namespace std::chrono;
+  constexpr milliseconds kFirst = sys_days(year(0) / January / 1).time_since_epoch();
+  constexpr milliseconds kEnd = sys_days(year(10'000) / January / 1).time_since_epoch();
+  if (unix_ms < kFirst.count() || unix_ms >= kEnd.count()) return fmt::format("{}ms", unix_ms);
   const sys_time<milliseconds> time{milliseconds(unix_ms)};
   const auto day = floor<days>(time);
   const year_month_day date(day);
@@ -101,6 +105,13 @@ std::string format_timestamp(std::int64_t unix_ms) {
 
 std::optional<std::int64_t> parse_timestamp(std::string_view text) {
   using namespace std::chrono;
+  if (text.ends_with("ms")) {
+    text.remove_suffix(2);
+    std::int64_t unix_ms = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), unix_ms);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    return whole ? std::optional(unix_ms) : std::nullopt;
+  }
   const bool fraction = text.size() == 24;
   if ((!fraction && text.size() != 20) || text.back() != 'Z' || text[4] != '-' || text[7] != '-' ||
       text[10] != 'T' || text[13] != ':' || text[16] != ':' || (fraction && text[19] != '.'))

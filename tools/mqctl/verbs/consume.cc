@@ -215,6 +215,7 @@ Command consume_command() {
           "not shown. -o json and -o jsonl are the output form, as everywhere.\n"
           "-f tokens: %t topic, %p partition, %o offset, %T time, %k key, %v value, %h headers;\n"
           "%k{hex}, %k{base64}, %k{json} (null and \"\" differ), %T{ms}; \\n \\t \\0 \\xHH.\n"
+          "A time that has no four-digit year is shown as 253402300800000ms.\n"
           "Keeps no offsets anywhere.",
       .examples = {"mqctl consume orders -e", "mqctl consume orders -o -10 -J",
                    "mqctl consume orders -o @-5m:now -J",

@@ -37,6 +37,9 @@ std::vector<std::string> troubles_of(const ClusterDescription& cluster, const Br
     if (broker->partitions_not_serving > 0)
       lines.push_back(fmt::format("broker {}: {} of {} partitions are not served", id,
                                   broker->partitions_not_serving, broker->partitions));
+    if (broker->partitions_damaged > 0)
+      lines.push_back(fmt::format("broker {}: {} of {} partitions are damaged (named below)", id,
+                                  broker->partitions_damaged, broker->partitions));
     for (const auto& disk : broker->disks)
       if (disk.state != "ok")
         lines.push_back(fmt::format("broker {}: disk {} is {}", id, disk.path, disk.state));
@@ -102,6 +105,7 @@ Value item_of(const BrokerDescription& broker) {
       .set("topics", broker.topics)
       .set("partitions", broker.partitions)
       .set("partitions_not_serving", broker.partitions_not_serving)
+      .set("partitions_damaged", broker.partitions_damaged)
       .set("disks", std::move(disks))
       .set("warnings", std::move(warnings))
       .set("counters", std::move(counters));
@@ -159,7 +163,8 @@ Command status_command() {
               R"({"broker":"int","address":"string","version":"string","metadata":"string",)"
               R"("uptime_ms":"int","process_id":"int","resident_bytes":"int","cpu_user_ms":"int",)"
               R"("cpu_system_ms":"int","workers":"int","connections":"int","topics":"int",)"
-              R"("partitions":"int","partitions_not_serving":"int","disks":[{"path":"string",)"
+              R"("partitions":"int","partitions_not_serving":"int","partitions_damaged":"int",)"
+              R"("disks":[{"path":"string",)"
               R"("state":"string","bytes_used":"int","bytes_free":"int","bytes_total":"int",)"
               R"("partitions":"int"}],"warnings":["string"],"counters":{"NAME":"int"}})",
           .run = status};

@@ -34,6 +34,12 @@ std::vector<NewTopic> wanted_topics(const Context& context) {
   return topics;
 }
 
+/// What may be said of a topic whose creation ended with `error`.
+const char* fate_of(const Error& error, bool dry_run) {
+  if (dry_run) return "would not be created";
+  return error.maybe_applied ? "may or may not have been created" : "was not created";
+}
+
 Exit create(Context& context) {
   const auto topics = wanted_topics(context);
   auto admin = connect_admin(context);
@@ -44,8 +50,7 @@ Exit create(Context& context) {
     const auto& outcome = outcomes.at(topic.name);
     if (!outcome) {
       report.failure(client_failure(
-          outcome.error(),
-          fmt::format("{} {}", topic.name, dry_run ? "would not be created" : "was not created"),
+          outcome.error(), fmt::format("{} {}", topic.name, fate_of(outcome.error(), dry_run)),
           topic.name));
       continue;
     }

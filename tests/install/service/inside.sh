@@ -1,0 +1,231 @@
+#!/bin/bash
+# Runs as root on a machine of its own (check_service.sh boots one; a throw-away virtual machine does as well) where systemd is process 1
+# and mq is installed: starts, kills, misconfigures and stops mqbroker.service and looks at what an operator would see.
+# inside.sh first: from the bare machine on. inside.sh second: after that machine lost its power.
+set -euo pipefail
+failures=0
+unit=mqbroker.service
+config=/etc/mq/broker.toml
+data=/var/lib/mq
+export NO_COLOR=1
+
+wrong() {
+  printf 'WRONG: %s\n' "$*"
+  failures=$((failures + 1))
+}
+step() { printf '\n== %s\n' "$*"; }
+property() { systemctl show --value -p "$1" "$unit"; }
+journal() { journalctl --no-pager -q -o cat -u "$unit" "$@"; }
+ctl() { timeout 30 mqctl "$@" </dev/null; }
+
+# until_true SECONDS COMMAND…
+until_true() {
+  local tries=$(($1 * 10))
+  shift
+  for ((; tries > 0; tries--)); do
+    if "$@"; then return 0; fi
+    sleep 0.1
+  done
+  return 1
+}
+has_state() { [ "$(property ActiveState)/$(property SubState)" = "$1" ]; }
+has_other_pid() { [ "$(property MainPID)" != "$1" ] && has_state active/running; }
+expect_property() { # NAME WANTED
+  local have
+  have=$(property "$1")
+  if [ "$have" != "$2" ]; then wrong "$1 is '$have', not '$2'"; fi
+}
+expect_journal() { # WORDS: since the last mark
+  journalctl --sync
+  if ! journal --after-cursor="$cursor" | grep -qE -- "$1"; then
+    wrong "the journal does not say '$1':"
+    journal --after-cursor="$cursor" | tail -8
+  fi
+}
+expect_silence() { # WORDS
+  journalctl --sync
+  if journal --after-cursor="$cursor" | grep -E -- "$1"; then wrong "the journal should not say '$1'"; fi
+}
+mark() {
+  journalctl --sync
+  cursor=$(journalctl --no-pager -q -n 1 -o cat --show-cursor | sed -n 's/^-- cursor: //p')
+}
+start() {
+  mark
+  timeout 60 systemctl start "$unit" || {
+    wrong "systemctl start: exit $?"
+    systemctl status --no-pager -l "$unit" || true
+    journal -n 20
+  }
+}
+# expect_records COUNT: so many are in the topic, each once
+expect_records() {
+  local have
+  have=$(ctl consume service -o start -e -f '%v\n' | sort -u | wc -l)
+  if [ "$have" -ne "$1" ]; then wrong "$have records are there, not $1"; fi
+}
+produce() { # FROM TO
+  seq "$1" "$2" | sed 's/^/record /' | timeout 30 mqctl -q produce service || wrong "produce: exit $?"
+}
+
+first_start() {
+  step "a machine that never had mq: user, folders, configuration"
+  systemd-sysusers || wrong "systemd-sysusers: exit $?"
+  systemd-tmpfiles --create mq.conf || wrong "systemd-tmpfiles: exit $?"
+  id mq || wrong "no user mq"
+  mark
+  # Enabled before it has a configuration: refused, once.
+  if timeout 60 systemctl start "$unit"; then wrong "the service started without a configuration"; fi
+  expect_property ExecMainStatus 78
+  expect_property NRestarts 0
+  systemctl reset-failed "$unit"
+  cp /usr/share/doc/mq/examples/broker.toml "$config"
+  mqbroker --check --config "$config" >/tmp/check || wrong "mqbroker --check refuses the sample: exit $?"
+
+  step "start: ready when systemctl start returns"
+  systemctl enable "$unit"
+  start
+  expect_property ActiveState active
+  expect_property SubState running
+  if [[ "$(property StatusText)" != "serving 127.0.0.1:9500,"* ]]; then wrong "STATUS is '$(property StatusText)'"; fi
+  systemctl status --no-pager -l -n 5 "$unit" || wrong "systemctl status: exit $?"
+  expect_journal '^broker: mqbroker [0-9.]+ ready in [0-9]+ ms: broker 1 of cluster .*config /etc/mq/broker.toml, data /var/lib/mq'
+  expect_silence 'runs as root|boot id'
+  # A line of the broker is an entry with the priority of the line, without a second timestamp.
+  if journal -p warning _COMM=mqbroker | grep ' ready in '; then wrong "an ordinary line has the priority of a warning"; fi
+  if journal | grep -E '^(<[0-7]>|[0-9]{4}-[0-9]{2}-)'; then wrong "a journal entry has a prefix or a timestamp of its own"; fi
+  mqctl status || wrong "mqctl status: exit $?"
+}
+
+limits_and_permissions() {
+  step "limits and permissions"
+  local pid
+  pid=$(property MainPID)
+  ps -o user:12,pid,nlwp,args -p "$pid" || true
+  if [ "$(stat -c %U "/proc/$pid")" != mq ]; then wrong "the broker runs as $(stat -c %U "/proc/$pid")"; fi
+  # systemd lowers what the machine does not allow.
+  local files=131072
+  if [ "$(ulimit -Hn)" != unlimited ] && [ "$(ulimit -Hn)" -lt "$files" ]; then files=$(ulimit -Hn); fi
+  if ! grep -qE "^Max open files +$files +$files" "/proc/$pid/limits"; then wrong "$(grep 'open files' "/proc/$pid/limits")"; fi
+  if ! grep -q '^CapEff:[[:space:]]*0*$' "/proc/$pid/status"; then wrong "$(grep CapEff "/proc/$pid/status")"; fi
+  if ! grep -q '^Seccomp:[[:space:]]*2$' "/proc/$pid/status"; then wrong "no system call filter: $(grep Seccomp "/proc/$pid/status")"; fi
+  find "$data" -printf '%M %u:%g %P\n' | sort -k3
+  if [ -n "$(find "$data" ! -user mq -o ! -group mq)" ]; then wrong "files below $data do not belong to mq"; fi
+  if [ -n "$(find "$data" -type d ! -perm 0700 -o -type f ! -perm 0600)" ]; then wrong "modes below $data are not 0700 and 0600"; fi
+  systemd-analyze security --no-pager --threshold=20 "$unit" | tail -1 || wrong "systemd-analyze security: weaker than 2.0"
+}
+
+second_instance() {
+  step "a second broker on the same data is refused and disturbs nobody"
+  local status=0 pid
+  pid=$(property MainPID)
+  timeout 30 setpriv --reuid=mq --regid=mq --clear-groups mqbroker --config "$config" --set listener.clients.bind=127.0.0.1:9600 || status=$?
+  echo "exit $status"
+  case $status in 0 | 124 | 13?) wrong "the second broker: exit $status" ;; esac
+  expect_property MainPID "$pid"
+  ctl status >/dev/null || wrong "mqctl status: exit $?"
+}
+
+killed() {
+  step "kill -9: restarted by itself, nothing lost, not taken for a power cut"
+  local pid
+  pid=$(property MainPID)
+  mark
+  kill -9 "$pid"
+  until_true 30 has_other_pid "$pid" || wrong "not restarted: $(property ActiveState)/$(property SubState)"
+  expect_property NRestarts 1
+  expect_journal '^broker: mqbroker .* ready in '
+  expect_silence 'went down|may be missing'
+  expect_records 2000
+  produce 2001 3000
+  expect_records 3000
+}
+
+bad_configuration() {
+  step "a configuration that cannot work: refused once, with its line"
+  timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
+  cp "$config" /tmp/good.toml
+  printf '\n[broker2]\nid = 2\n' >>"$config"
+  mark
+  if timeout 60 systemctl start "$unit"; then wrong "the service started"; fi
+  sleep 4 # longer than RestartSec
+  expect_property ActiveState failed
+  expect_property ExecMainStatus 78
+  expect_property NRestarts 0
+  expect_journal 'broker.toml:[0-9]+:[0-9]+'
+  if ! journal -p err _COMM=mqbroker | grep -q 'broker.toml:'; then wrong "the mistake in the configuration is no error in the journal"; fi
+  cp /tmp/good.toml "$config"
+  systemctl reset-failed "$unit"
+}
+
+clean_stop() {
+  step "a clean stop leaves the clean marker; the next start reads no log"
+  start
+  mark
+  timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
+  expect_property ActiveState inactive
+  expect_property Result success
+  expect_property ExecMainStatus 0
+  expect_journal '^broker: stopped$'
+  [ -s "$data/clean" ] || wrong "no clean marker: $(ls "$data")"
+  start
+  expect_silence 'bytes of log read|may be missing'
+  expect_records 3000
+  if [ -e "$data/clean" ]; then wrong "the clean marker stays while the broker runs"; fi
+}
+
+another_disk() {
+  step "a disk elsewhere needs its drop-in, and the refusal says where it is missing"
+  timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
+  cp "$config" /tmp/good.toml
+  install -d -o mq -g mq -m 0700 /srv/mq
+  sed -i 's#^path = "/var/lib/mq"#path = "/srv/mq"#' "$config"
+  mark
+  if timeout 60 systemctl start "$unit"; then wrong "the service wrote outside its sandbox"; fi
+  timeout 60 systemctl stop "$unit"
+  expect_journal '/srv/mq'
+  systemctl reset-failed "$unit"
+  mkdir -p "/etc/systemd/system/$unit.d"
+  printf '[Service]\nReadWritePaths=/srv/mq\n' >"/etc/systemd/system/$unit.d/disks.conf"
+  systemctl daemon-reload
+  start
+  ctl topic create elsewhere >/dev/null || wrong "topic create: exit $?"
+  timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
+  rm "/etc/systemd/system/$unit.d/disks.conf"
+  systemctl daemon-reload
+  cp /tmp/good.toml "$config"
+}
+
+first() {
+  first_start
+  step "records through the service"
+  ctl topic create service --partitions 2 || wrong "topic create: exit $?"
+  produce 1 2000
+  expect_records 2000
+  limits_and_permissions
+  second_instance
+  killed
+  bad_configuration
+  clean_stop
+  another_disk
+  start # and the power goes while it runs
+  produce 3001 4000
+}
+
+second() {
+  step "after a power cut: started at boot, recovered, and it says that this was another boot"
+  cursor=''
+  until_true 60 has_state active/running || wrong "not started at boot: $(property ActiveState)/$(property SubState)"
+  journalctl --sync
+  journalctl --no-pager -q -b -o cat -u "$unit" | head -8
+  journalctl --no-pager -q -b -o cat -u "$unit" | grep -q 'may be missing' || wrong "the power cut was not noticed"
+  expect_records 4000
+  mark
+  timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
+  expect_journal '^broker: stopped$'
+}
+
+"$1"
+printf '\n%s: %s wrong\n' "$1" "$failures"
+if [ "$failures" -gt 0 ]; then exit 1; fi
+echo "$1: everything as promised"
