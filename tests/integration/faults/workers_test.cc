@@ -70,6 +70,12 @@ struct Workers : ::testing::Test {
     (void)producer.flush(60s);
     return delivered;
   }
+  /// Sends records to one partition, each in a request of its own.
+  void produce_singly(const std::string& topic, std::int32_t partition, int records) {
+    auto producer = must(Producer::create(quiet<ProducerConfig>(broker.address())));
+    for (int i = 0; i < records; ++i)
+      must(producer.send(Record(topic).partition(partition).value("x")).get());
+  }
   /// Reads everything while it is written: each producer's records of a partition in order, none
   /// twice, none missing.
   void read_all(const std::string& topic, int wanted) {
@@ -120,7 +126,7 @@ TEST_F(Workers, ConnectionsMoveToTheWorkerOfTheirPartition) {
   create_topic("t", "memory");
   std::vector<std::jthread> threads;
   for (int i = 0; i < kPartitions; ++i)
-    threads.emplace_back([this, i] { EXPECT_EQ(produce("t", 2 * (i % 4)), kRecords); });
+    threads.emplace_back([this, i] { produce_singly("t", 2 * (i % 4), 40); });
   threads.clear();
   const auto out = broker.dir() / "status";
   ChildProcess mqctl({program("mqctl"), "-b", broker.address(), "status", "-v"}, out);
