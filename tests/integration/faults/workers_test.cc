@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "integration/faults/broker_process.h"
-#include "mq/mq.h"
+#include "integration/faults/client_support.h"
 
 namespace mq::faults {
 namespace {
@@ -18,20 +18,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::int32_t kPartitions = 8;
 constexpr int kProducers = 4;
 constexpr int kRecords = 4000;  // of each producer
-
-template <class Config>
-Config quiet(const std::string& address) {
-  Config config;
-  config.bootstrap = {address};
-  config.log = [](LogLevel, std::string_view) {};
-  return config;
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(to_string(result.error()));
-  return std::move(*result);
-}
 
 struct Workers : ::testing::Test {
   BrokerProcess broker;
