@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <boost/asio/ip/address_v6.hpp>
+
 #include "base/network.h"
 #include "base/strings.h"
 
@@ -8,11 +10,12 @@ namespace {
 
 EndpointParse failed(std::string why) { return {std::nullopt, std::move(why)}; }
 
-bool is_ipv6_text(std::string_view host) noexcept {
-  const auto address = host.substr(0, host.find('%'));  // what follows names an interface
-  return address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos &&
-         address.find(':') != std::string_view::npos &&
-         host.find_first_of("[] \t") == std::string_view::npos;
+bool is_ipv6_text(std::string_view host) {
+  if (host.find_first_of("[] \t") != std::string_view::npos) return false;
+  const std::string address(host.substr(0, host.find('%')));  // what follows names an interface
+  boost::system::error_code not_one;
+  (void)boost::asio::ip::make_address_v6(address, not_one);
+  return !not_one;
 }
 
 std::optional<std::uint16_t> parse_port(std::string_view text) noexcept {

@@ -2,36 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <boost/asio/ip/address_v6.hpp>
-
 #include "base/strings.h"
 
 namespace mq::config {
-namespace {
-
-/// A host with a colon can only be an IPv6 address.
-void refuse_bad_ipv6(base::EndpointParse& parsed) {
-  if (!parsed.endpoint || parsed.endpoint->host.find(':') == std::string::npos) return;
-  const std::string host = parsed.endpoint->host.substr(0, parsed.endpoint->host.find('%'));
-  boost::system::error_code not_one;
-  (void)boost::asio::ip::make_address_v6(host, not_one);
-  if (!not_one) return;
-  parsed.error =
-      fmt::format("{} is no IPv6 address; write HOST:PORT or [IPv6]:PORT", parsed.endpoint->host);
-  parsed.endpoint.reset();
-}
-
-}  // namespace
 
 base::EndpointParse parse_bind(std::string_view text) {
   text = base::trim(text);
   // Only here may a port be 0, so it is taken off before the common rules look at the rest.
-  const bool any_port = text.ends_with(":0") && !text.ends_with("::0");
-  auto parsed = any_port ? base::parse_endpoint(
-                               fmt::format("{}:1", text.substr(0, text.size() - 2)), kDefaultPort)
-                         : base::parse_endpoint(text, kDefaultPort);
-  if (parsed.endpoint && any_port) parsed.endpoint->port = 0;
-  refuse_bad_ipv6(parsed);
+  if (!text.ends_with(":0") || text.ends_with("::0"))
+    return base::parse_endpoint(text, kDefaultPort);
+  auto parsed =
+      base::parse_endpoint(fmt::format("{}:1", text.substr(0, text.size() - 2)), kDefaultPort);
+  if (parsed.endpoint) parsed.endpoint->port = 0;
   return parsed;
 }
 

@@ -58,6 +58,7 @@ asio::awaitable<Result<void>> Controller::Impl::raise_leader_epochs(std::vector<
   }
   if (raised.empty()) co_return Result<void>();
   std::vector<PartitionNode*> pointers;
+  pointers.reserve(raised.size());
   for (auto& node : raised) pointers.push_back(&node);
   const metadata::Check fence(metadata::layout::broker_epoch(config_.broker),
                               static_cast<std::int32_t>(epoch_.value()));

@@ -73,6 +73,13 @@ asio::awaitable<void> Controller::Impl::run_delete(ChangePtr change, std::string
   end(change, std::move(result));
 }
 
+asio::awaitable<Status> Controller::Impl::ready_for_change() {
+  if (stopping_) co_return status(WireError::shutting_down, "the broker is stopping");
+  const auto repaired = co_await repair_if_needed();
+  if (!repaired) co_return metadata_status(repaired.error(), config_.broker);
+  co_return Status();
+}
+
 // Create: state nodes, then /topics/<name>, then the logs, then the image (MET-2)
 
 asio::awaitable<TopicResult> Controller::Impl::create(protocol::NewTopic topic,
@@ -81,15 +88,8 @@ asio::awaitable<TopicResult> Controller::Impl::create(protocol::NewTopic topic,
   result.name = topic.name;
   result.status = check_new_topic(config_, topic);
   if (!result.status.ok()) co_return result;
-  if (stopping_) {
-    result.status = status(WireError::shutting_down, "the broker is stopping");
-    co_return result;
-  }
-  const auto repaired = co_await repair_if_needed();
-  if (!repaired) {
-    result.status = metadata_status(repaired.error(), config_.broker);
-    co_return result;
-  }
+  result.status = co_await ready_for_change();
+  if (!result.status.ok()) co_return result;
   if (image()->find_topic(topic.name)) {
     result.status = status(WireError::topic_exists, fmt::format("topic \"{}\" exists", topic.name));
     co_return result;
@@ -166,15 +166,8 @@ asio::awaitable<void> Controller::Impl::sweep(base::Uuid topic) {
 asio::awaitable<TopicResult> Controller::Impl::remove(std::string name) {
   TopicResult result;
   result.name = name;
-  if (stopping_) {
-    result.status = status(WireError::shutting_down, "the broker is stopping");
-    co_return result;
-  }
-  const auto repaired = co_await repair_if_needed();
-  if (!repaired) {
-    result.status = metadata_status(repaired.error(), config_.broker);
-    co_return result;
-  }
+  result.status = co_await ready_for_change();
+  if (!result.status.ok()) co_return result;
   const auto topic = image()->find_topic(name);
   if (!topic) {
     result.status = status(WireError::unknown_topic, unknown_topic_text(*image(), name));

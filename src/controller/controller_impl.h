@@ -79,6 +79,8 @@ class Controller::Impl {
   asio::awaitable<void> run_delete(ChangePtr change, std::string name);
   void end(const ChangePtr& change, TopicResult result);
 
+  /// Not ok: no change can begin, and why.
+  asio::awaitable<Status> ready_for_change();
   asio::awaitable<TopicResult> create(protocol::NewTopic topic, bool validate_only);
   asio::awaitable<Status> make(TopicTree& tree);
   asio::awaitable<Status> open(const TopicTree& tree);

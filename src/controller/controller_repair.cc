@@ -24,9 +24,9 @@ asio::awaitable<Result<void>> Controller::Impl::finish_half_done() {
 /// left over do not stop it.
 asio::awaitable<Result<void>> Controller::Impl::repair_if_needed() {
   if (!repair_needed_) co_return Result<void>();
-  auto repaired = co_await repair();
+  const auto repaired = co_await repair();
   if (!repaired && !names_unsure_) co_return Result<void>();
-  co_return std::move(repaired);
+  co_return repaired;
 }
 
 asio::awaitable<Result<void>> Controller::Impl::repair() {

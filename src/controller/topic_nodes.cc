@@ -109,7 +109,7 @@ asio::awaitable<Result<void>> TopicNodes::remove_if_there(std::string path) {
     removed = co_await store_.remove(path, metadata::kAnyVersion);
   if (!removed && removed.error() == make_error_code(MetadataErrc::not_found))
     co_return Result<void>();
-  co_return std::move(removed);
+  co_return removed;
 }
 
 }  // namespace mq::controller

@@ -90,6 +90,7 @@ class MemoryStore final : public MetadataStore {
     }
     MQ_CO_TRY_VOID(co_await arrive_read());
     std::vector<std::optional<Node>> found;
+    found.reserve(paths.size());
     for (const auto& path : paths) found.push_back(read(path));
     co_await answer();
     co_return std::move(found);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "base/log.h"
 #include "base/unique_fd.h"
@@ -36,7 +37,7 @@ using Header = std::array<unsigned char, kHeaderBytes>;
 
 Error refused(const char* what, const std::string& path) {
   const int error = errno;
-  base::log_error("metadata", "{} {}: {}", what, path, std::strerror(error));
+  base::log_error("metadata", "{} {}: {}", what, path, std::generic_category().message(error));
   return error == ENOSPC || error == EDQUOT ? MetadataErrc::full : MetadataErrc::unavailable;
 }
 

@@ -192,7 +192,8 @@ void World::check_all() {
   if (!wait_for(settled, 3min, "CLI-1: producers have records without a result")) return;
   for (const auto& consumer : consumers_) consumer->read_all_again();
   const auto read = [this] { return caught_up(); };
-  if (!wait_for(read, 5min, "consumers do not reach the end of their partitions")) return;
+  // Some read tens of megabytes in small pieces over a slow link.
+  if (!wait_for(read, 30min, "consumers do not reach the end of their partitions")) return;
   std::map<std::uint64_t, const SentRecords*> senders;
   for (const auto& producer : producers_) senders[producer->sent().producer()] = &producer->sent();
   for (const auto& consumer : consumers_) {

@@ -15,7 +15,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBackOffMin{20};
 constexpr milliseconds kBackOffMax{1000};
-constexpr std::size_t kAtOnce = 8192;  // entries of a request; a broker takes 16,384
 
 std::string partition_text(const ReadPartition& partition) {
   return fmt::format("{}/{}", partition.name.topic, partition.name.partition);
@@ -79,8 +78,8 @@ void Fetcher::wake_once() {
   if (ready.empty() || !buffer_.has_room()) return;
   for (const auto& [broker, partitions] : ready) {
     const std::span<const ReadPartitionPtr> all(partitions);
-    for (std::size_t i = 0; i < all.size(); i += kAtOnce)
-      fetch(broker, all.subspan(i, std::min(kAtOnce, all.size() - i)));
+    for (std::size_t i = 0; i < all.size(); i += kEntriesAtOnce)
+      fetch(broker, all.subspan(i, std::min(kEntriesAtOnce, all.size() - i)));
   }
 }
 

@@ -9,7 +9,6 @@ namespace mq::client {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
-constexpr std::size_t kAtOnce = 8192;  // entries of a request; a broker takes 16,384
 
 }  // namespace
 
@@ -23,7 +22,7 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
         co_return make_error(Errc::unknown_topic_id, "the topic was deleted");
       if (found.contains(key)) continue;
       auto& mine = by_leader[core_.metadata.leader(key.partition)];
-      if (mine.size() < kAtOnce) mine.push_back(key);  // the others in the next round
+      if (mine.size() < kEntriesAtOnce) mine.push_back(key);  // the others in the next round
     }
     if (by_leader.empty()) co_return found;
     Error error;

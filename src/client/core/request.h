@@ -9,6 +9,9 @@
 
 namespace mq::client {
 
+/// Partitions that one Fetch or ListOffsets names at most; a broker takes 16,384.
+inline constexpr std::size_t kEntriesAtOnce = 8192;
+
 /// Client name and remaining time into a request's envelope.
 inline void fill_envelope(protocol::RequestEnvelope& envelope, const ClientConfig& config,
                           base::TimePoint now, base::TimePoint deadline) {

@@ -7,28 +7,14 @@
 #include <thread>
 
 #include "integration/faults/broker_process.h"
+#include "integration/faults/client_support.h"
 #include "integration/faults/relay.h"
-#include "mq/mq.h"
 
 namespace mq::faults {
 namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-template <class Config>
-Config quiet(const std::string& address) {
-  Config config;
-  config.bootstrap = {address};
-  config.log = [](LogLevel, std::string_view) {};
-  return config;
-}
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw std::runtime_error(to_string(result.error()));
-  return std::move(*result);
-}
 
 void create_topic(const std::string& address, const std::string& name,
                   std::map<std::string, std::string> config = {}) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <system_error>
 
 #include "mqctl/cli/context.h"
 #include "mqctl/cli/help.h"
@@ -74,8 +74,9 @@ int run(std::span<const std::string> words, Console& console) {
   console.err.flush();
   if (console.out.error() == 0) return static_cast<int>(exit);
   console.err.write(failure_text(
-      make_failure(protocol::WireError::output_failed, "the output is not complete",
-                   fmt::format("standard output: {}", std::strerror(console.out.error()))),
+      make_failure(
+          protocol::WireError::output_failed, "the output is not complete",
+          fmt::format("standard output: {}", std::generic_category().message(console.out.error()))),
       false));
   console.err.flush();
   return static_cast<int>(exit == Exit::ok ? Exit::failed : exit);

@@ -63,7 +63,7 @@ bool keep_fields(Value& object, const std::vector<std::string>& paths, std::stri
     }
     Value copy = *found;
     if (!below.empty() && !keep_fields(copy, below, unknown)) {
-      unknown = name + "." + unknown;
+      unknown.insert(0, name + ".");
       return false;
     }
     kept.set(name, std::move(copy));

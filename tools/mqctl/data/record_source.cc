@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "base/unique_fd.h"
 #include "base/units.h"
@@ -23,8 +24,9 @@ class FileInput final : public Input {
 };
 
 [[noreturn]] void throw_unreadable(const std::string& file, int error) {
-  auto failure = make_failure(protocol::WireError::file_unreadable,
-                              fmt::format("{} cannot be read", file), std::strerror(error));
+  auto failure =
+      make_failure(protocol::WireError::file_unreadable, fmt::format("{} cannot be read", file),
+                   std::generic_category().message(error));
   failure.item = file;
   throw Failed(std::move(failure));
 }

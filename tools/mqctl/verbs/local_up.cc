@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "base/strings.h"
@@ -53,7 +54,7 @@ fs::path find_mqbroker(const Console& console) {
   const auto path = console.variable("PATH").value_or("");
   for (const auto part : base::split(path, ':')) places.emplace_back(part);
   for (const auto& place : places) {
-    const auto program = place / "mqbroker";
+    auto program = place / "mqbroker";
     if (::access(program.c_str(), X_OK) == 0) return program;
   }
   throw Failed(make_failure(protocol::WireError::file_unreadable, "no local broker was started",
@@ -101,8 +102,9 @@ pid_t spawn(const fs::path& program, const LocalState& state) {
   const int error =
       ::posix_spawn(&process, program.c_str(), how.actions(), how.attributes(), arguments, environ);
   if (error != 0)
-    throw Failed(make_failure(protocol::WireError::file_unreadable, "no local broker was started",
-                              fmt::format("{}: {}", program.string(), std::strerror(error))));
+    throw Failed(make_failure(
+        protocol::WireError::file_unreadable, "no local broker was started",
+        fmt::format("{}: {}", program.string(), std::generic_category().message(error))));
   return process;
 }
 
