@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -28,7 +29,11 @@ class BrokerLife {
   [[nodiscard]] bool serving() const noexcept { return serving_ && !files_.dead(); }
   [[nodiscard]] bool dead() const noexcept { return files_.dead() || refused_; }
   /// It lives and its disk is offline: only a new start helps.
-  [[nodiscard]] bool disk_failed() const { return serving() && broker_->core().disk->failed(); }
+  [[nodiscard]] bool disk_failed() const {
+    return serving() && std::ranges::any_of(broker_->core().disks->status(), [](const auto& disk) {
+             return disk.state == "failed";
+           });
+  }
   /// It will die between its `writes`-th write to the metadata store from now and the answer; 0: it
   /// will not.
   void die_at_metadata_write(std::uint64_t writes) noexcept { metadata_writes_left_ = writes; }

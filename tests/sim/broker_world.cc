@@ -92,7 +92,7 @@ bool World::wait_for(const std::function<bool()>& done, base::Duration limit,
 }
 
 storage::PartitionLog* World::log_of(const model::PartitionId& id) {
-  return life_ && life_->serving() ? life_->broker().core().disk->find(id) : nullptr;
+  return life_ && life_->serving() ? life_->broker().core().disks->find(id) : nullptr;
 }
 
 std::optional<std::pair<std::int64_t, std::int64_t>> World::range_of(const model::PartitionId& id) {

@@ -291,7 +291,7 @@ TEST_P(TopicsTest, ChangesThatTakeTooLongSaySoInTimeAndMayBeRepeated) {
   EXPECT_TRUE(create(admin, "orders", 1, 20'000).status.ok());
   world.run_for(std::chrono::minutes(10));
   EXPECT_EQ(world.broker->core().controller->deletions_under_way(), 0U);
-  EXPECT_EQ(world.broker->core().disk->partitions().size(), 1U);
+  EXPECT_EQ(world.broker->core().disks->status()[0].partitions, 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, TopicsTest, ::testing::Values(1, 3));

@@ -114,6 +114,7 @@ Exit truncate(Context& context) {
                                 : fmt::format("would cut off {}\n", loss_text(partition, plan)));
     return report.finish();
   }
+  check_journal(files, data.path, what, partition);
   context.confirm(
       fmt::format(
           "This cuts off {}. Offsets from {} on will be given out again; consumers that saw "
