@@ -21,10 +21,10 @@ def storage_warnings(log):
 
 
 class TornTail(Case):
-    # REC-1, REC-3
-    def test_every_cut_of_the_last_records_is_recovered(self):
+    def topic_with_200_records(self, durability):
+        """A broker that was killed, a copy of its data, the last segment's path, the records."""
         broker = self.broker().start()
-        broker.create("t", "--partitions", "1")
+        broker.create("t", "--partitions", "1", "-c", "durability=" + durability)
         chance = random.Random(1)
         values = [bytes(chance.randrange(97, 123) for _ in range(chance.randrange(100, 2000))) for _ in range(200)]
         # Each record in a batch of its own: sent one by one.
@@ -35,28 +35,31 @@ class TornTail(Case):
         broker.kill9()
         golden = broker.folder / "golden"
         shutil.copytree(broker.data, golden)
-        active = log_files(broker)[-1].relative_to(broker.data)
+        return broker, golden, log_files(broker)[-1].relative_to(broker.data), values
+
+    def start_with_cut(self, broker, golden, active, cut):
+        broker.kill9()
+        shutil.rmtree(broker.data)
+        shutil.copytree(golden, broker.data)
+        path = broker.data / active
+        os.truncate(path, path.stat().st_size - cut)
+        mark = len(broker.log())
+        broker.start()
+        return mark
+
+    # REC-1, REC-3
+    def test_every_cut_of_the_last_records_is_recovered(self):
+        broker, golden, active, values = self.topic_with_200_records("memory")
         tail = len(values[198]) + len(values[199]) + 300
         cuts = list(range(1, 65, 9)) + list(range(64, tail, 401))
         for cut in cuts:
             with self.subTest(cut=cut):
-                broker.kill9()
-                shutil.rmtree(broker.data)
-                shutil.copytree(golden, broker.data)
-                path = broker.data / active
-                os.truncate(path, path.stat().st_size - cut)
-                mark = len(broker.log())
-                start = time.monotonic()
-                broker.start()
-                self.assertLess(time.monotonic() - start, 5)
+                mark = self.start_with_cut(broker, golden, active, cut)
                 state = broker.describe("t")["partitions"][0]
-                if state["note"]:
-                    self.assertRegex(state["note"].lower(), "corrupt")
-                    broker.kill9()
-                    continue
+                self.assertFalse(state["note"])
                 served = broker.ctl("consume", "t", "-e").raw.splitlines()
                 self.assertEqual(served, values[:len(served)], "never a wrong record, never a hole")
-                self.assertGreaterEqual(len(served), 198 if cut > len(values[199]) + 150 else 198)
+                self.assertGreaterEqual(len(served), 198)
                 self.assertLess(len(served), 200)
                 self.assertEqual(state["log_end_offset"], len(served))
                 warnings = storage_warnings(broker.log()[mark:])
@@ -69,7 +72,19 @@ class TornTail(Case):
                 self.assertEqual(storage_warnings(broker.log()[mark:]), [], "the second start is silent")
                 again = broker.ctl("consume", "t", "-e").raw.splitlines()
                 self.assertEqual(again, served + [b"new"])
-                broker.kill9()
+
+    # REC-1
+    def test_what_the_journal_holds_is_put_back_behind_every_cut(self):
+        broker, golden, active, values = self.topic_with_200_records("disk")
+        size = (golden / active).stat().st_size
+        for cut in [1, 64, 1000, 3000, size // 2, size]:
+            with self.subTest(cut=cut):
+                self.start_with_cut(broker, golden, active, cut)
+                self.assertEqual(broker.ctl("consume", "t", "-e").raw.splitlines(), values)
+                self.assertEqual(broker.ctl("produce", "t", "--print", "%o", stdin=b"new\n").out.strip(), "200")
+                self.assertEqual(broker.stop(), 0)
+                broker.start()
+                self.assertEqual(broker.ctl("consume", "t", "-e").raw.splitlines(), values + [b"new"])
 
     # LOG-5
     def test_deleted_or_damaged_indexes_change_no_answer(self):

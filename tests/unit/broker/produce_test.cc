@@ -46,6 +46,7 @@ TEST_P(ProduceTest, UnderDiskTheAnswerWaitsForTheFlush) {
   ASSERT_TRUE(world.start());
   const PartitionId id{world.create_topic("orders", 1, "disk"), 0};
   auto producer = client();
+  world.run_for(std::chrono::seconds(1));  // no group that said of the creation is still under way
   const auto began = world.simulator.now();
   const auto results = produce(producer, {{id, 0}});
   EXPECT_TRUE(results[0].status.ok());
