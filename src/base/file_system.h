@@ -21,6 +21,11 @@ class File {
   virtual Result<std::size_t> read_at(MutableBytes into, std::uint64_t position) = 0;
   /// The same from the page cache only; would_block when the disk would be needed.
   virtual Result<std::size_t> read_cached_at(MutableBytes into, std::uint64_t position) = 0;
+  /// The same as read_at(), for what nobody else will want soon: what was not in the page cache
+  /// before does not stay there, and what was stays.
+  virtual Result<std::size_t> read_uncached_at(MutableBytes into, std::uint64_t position) {
+    return read_at(into, position);
+  }
   /// Writes the pieces one behind the other at `position` and returns how many bytes were taken:
   /// fewer than all is a short write (the disk filled up), which the caller handles.
   virtual Result<std::size_t> write_at(std::span<const Bytes> pieces, std::uint64_t position) = 0;
@@ -36,6 +41,11 @@ class File {
   virtual Result<void> allocate(std::uint64_t position, std::uint64_t bytes) = 0;
   /// Starts write-back of a range. Says nothing about durability.
   virtual void start_write_back(std::uint64_t position, std::uint64_t bytes) = 0;
+  /// Waits until a range whose write-back was started has been handed to the device. Says nothing
+  /// about durability. An error is told once only: it means what one of sync_data() means.
+  virtual Result<void> finish_write_back(std::uint64_t /*position*/, std::uint64_t /*bytes*/) {
+    return {};
+  }
   /// Drops clean cached pages of a range.
   virtual void drop_cache(std::uint64_t position, std::uint64_t bytes) = 0;
   virtual Result<std::uint64_t> size() = 0;

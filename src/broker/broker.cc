@@ -129,9 +129,11 @@ Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> direc
     config.incarnation = incarnation_;
     config.boot_id = parts_.boot_id;
     config.tail_cache_bytes /= directories.size();
+    const auto threads = i < parts_.disk_threads.size() ? parts_.disk_threads[i]
+                                                        : storage::DiskThreads(*member.executor);
     storage::Refusal refusal;
     auto disk = storage::Disk::open(std::move(directories[i]), std::move(config), *parts_.files,
-                                    *member.executor, home_, *parts_.counters, refusal);
+                                    threads, home_, *parts_.counters, refusal);
     if (disk) {
       member.disk = *std::move(disk);
       continue;

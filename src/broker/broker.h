@@ -26,6 +26,8 @@ struct BrokerParts {
   /// Of the second disk and so on, so that a slow disk holds up nobody else's work; a disk without
   /// one shares the first's.
   std::vector<base::DiskExecutor*> more_disk_executors;
+  /// One per disk; a disk without one uses its executor above for everything.
+  std::vector<storage::DiskThreads> disk_threads;
   base::Counters* counters = nullptr;
   /// Opens the metadata store; `directory` is the first data directory, locked by then.
   std::function<asio::awaitable<base::Result<std::unique_ptr<metadata::MetadataStore>>>(

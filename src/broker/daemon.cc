@@ -13,8 +13,6 @@
 namespace mq::broker {
 namespace {
 
-constexpr std::size_t kDiskThreads = 3;  // the flusher, and two cold reads beside it
-
 /// One worker leaves the second of two cores to the clients and the kernel.
 std::size_t workers_of(const config::BrokerConfig& config) {
   if (config.workers > 0) return config.workers;
@@ -47,7 +45,7 @@ Daemon::Daemon(config::BrokerConfig config, std::string config_file,
   network_ = std::make_unique<base::AsioNetwork>(*runtimes_.front());
   metadata_executor_ = std::make_unique<base::ThreadDiskExecutor>(1);
   for (std::size_t i = 0; i < config_.disks.size(); ++i)
-    disk_executors_.push_back(std::make_unique<base::ThreadDiskExecutor>(kDiskThreads));
+    disk_executors_.push_back(std::make_unique<DiskExecutors>());
   stop_asked_list_ = std::make_unique<base::WaitList>(*runtimes_.front());
 }
 
@@ -76,9 +74,11 @@ BrokerParts Daemon::parts() {
     return base::move_stream(std::move(stream), *runtimes_[worker]);
   };
   parts.files = &files_;
-  parts.disk_executor = disk_executors_.front().get();
+  parts.disk_executor = &disk_executors_.front()->work;
   for (std::size_t i = 1; i < disk_executors_.size(); ++i)
-    parts.more_disk_executors.push_back(disk_executors_[i].get());
+    parts.more_disk_executors.push_back(&disk_executors_[i]->work);
+  for (const auto& executors : disk_executors_)
+    parts.disk_threads.emplace_back(executors->work, executors->cold_reads, executors->appends);
   parts.counters = &counters_;
   parts.open_metadata = [this](std::string directory) {
     return metadata::open_sqlite_store(directory + "/metadata.db", *metadata_executor_,

@@ -13,6 +13,7 @@
 #include "base/wait_list.h"
 #include "broker/broker.h"
 #include "broker/service_manager.h"
+#include "storage/cold_reads.h"
 
 namespace mq::broker {
 
@@ -44,7 +45,14 @@ class Daemon {
   std::unique_ptr<base::AsioNetwork> network_;
   // Declared behind the runtimes, which their work resumes on, and joined before them.
   std::unique_ptr<base::ThreadDiskExecutor> metadata_executor_;
-  std::vector<std::unique_ptr<base::ThreadDiskExecutor>> disk_executors_;  // one per disk
+  struct DiskExecutors {
+    base::ThreadDiskExecutor work{kWorkThreads};
+    base::ThreadDiskExecutor cold_reads{storage::ColdReads::kTurnsMax};
+    base::ThreadDiskExecutor appends{1};
+  };
+  /// The journal, the flusher, write-behind, and one for all that is short.
+  static constexpr std::size_t kWorkThreads = 4;
+  std::vector<std::unique_ptr<DiskExecutors>> disk_executors_;  // one per disk
   ServiceManager manager_;
   std::unique_ptr<Broker> broker_;
   std::unique_ptr<base::StopSignals> signals_;

@@ -24,41 +24,82 @@ Error Partition::failure() const { return own_failure_ ? own_failure_ : log_.fai
 
 Result<storage::AppendInfo> Partition::append(base::Buffer owner, base::MutableBytes batch,
                                               const BatchOrigin& origin) {
+  MQ_TRY(const Admitted admitted, admit(batch, origin));
+  if (admitted.repeat) return *admitted.repeat;
+  const Offset end_before = log_.log_end_offset();
+  return appended(log_.append(std::move(owner), batch, admitted.parsed), end_before, origin);
+}
+
+Result<Partition::Admitted> Partition::admit(base::MutableBytes batch, const BatchOrigin& origin) {
   if (const Error failed = failure()) return failed;
   // PAR-5, PRO-3: a batch out of its turn is refused before the log sees it.
   if (const Error refused = order_.check(origin)) return refused;
   order_.tried(origin);
   // Checksums before anything in it is believed; the topic's own limit after repeats are known.
   MQ_TRY(const auto parsed, model::parse_produced(batch, model::batch_format::kBatchBytesMax));
-  if (parsed.producer().known()) {
-    // IDM-1, IDM-3: before size and space are asked for; a repeat of what is in the log must not
-    // fail.
-    const auto verdict = check_sequence(log_.find_producer(parsed.producer_id()), parsed);
-    if (verdict.refusal) {
-      order_.takes_over(origin);  // else what its client does about it could come second
-      return verdict.refusal;
-    }
-    if (verdict.repeat_of) {
-      order_.appended(origin);
-      const auto& known = *verdict.repeat_of;
-      return storage::AppendInfo{known.base_offset, known.end_offset(), log_.leader_epoch(),
-                                 known.append_time_ms, true};
-    }
+  if (!parsed.producer().known()) return Admitted{parsed, std::nullopt};
+  // IDM-1, IDM-3: before size and space are asked for; a repeat of what is in the log must not
+  // fail.
+  const auto verdict = check_sequence(log_.find_producer(parsed.producer_id()), parsed);
+  if (verdict.refusal) {
+    order_.takes_over(origin);  // else what its client does about it could come second
+    return verdict.refusal;
   }
-  MQ_TRY(const auto appended, append_new(std::move(owner), batch, parsed));
+  if (!verdict.repeat_of) return Admitted{parsed, std::nullopt};
   order_.appended(origin);
-  advance_high_watermark();
-  return appended;
+  const auto& known = *verdict.repeat_of;
+  const storage::AppendInfo repeat{known.base_offset, known.end_offset(), log_.leader_epoch(),
+                                   known.append_time_ms, true};
+  return Admitted{parsed, repeat};
 }
 
-Result<storage::AppendInfo> Partition::append_new(base::Buffer owner, base::MutableBytes batch,
-                                                  const model::RecordBatchView& parsed) {
-  const Offset end_before = log_.log_end_offset();
-  MQ_TRY(const storage::AppendInfo appended, log_.append(std::move(owner), batch, parsed));
+Result<storage::AppendInfo> Partition::appended(const Result<storage::AppendInfo>& info,
+                                                Offset end_before, const BatchOrigin& origin) {
+  if (!info) return info.error();
   // LOG-1
-  if (!keeps(appended.base_offset == end_before && appended.end_offset > end_before, "LOG-1"))
+  if (!keeps(info->base_offset == end_before && info->end_offset > end_before, "LOG-1"))
     return own_failure_;
-  return appended;
+  order_.appended(origin);
+  advance_high_watermark();
+  return *info;
+}
+
+std::uint64_t Partition::append_later(base::Buffer owner, base::MutableBytes batch,
+                                      const BatchOrigin& origin, Appended done) {
+  Later later{++later_number_, std::move(owner), batch, origin, std::move(done)};
+  later_.push_back(std::move(later));
+  if (!std::exchange(appending_later_, true)) {
+    ++disk_visits_;
+    runtime_.spawn("appends that wait", append_those_later());
+  }
+  return later_number_;
+}
+
+bool Partition::give_up(std::uint64_t later) {
+  return std::erase_if(later_, [&](const Later& each) { return each.number == later; }) > 0;
+}
+
+/// One after the other, in the order they came (PRO-3). After a close each is told so.
+asio::awaitable<void> Partition::append_those_later() {
+  while (!later_.empty()) {
+    Later next = std::move(later_.front());
+    later_.pop_front();
+    const Appended done = std::move(next.done);
+    const auto outcome = co_await append_one(std::move(next));
+    done(outcome);
+  }
+  appending_later_ = false;
+  if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
+}
+
+asio::awaitable<Result<storage::AppendInfo>> Partition::append_one(Later later) {
+  MQ_CO_TRY(const Admitted admitted, admit(later.batch, later.origin));
+  if (admitted.repeat) co_return *admitted.repeat;
+  const Offset end_before = log_.log_end_offset();
+  const auto info =
+      co_await log_.append_later(std::move(later.owner), later.batch, admitted.parsed);
+  if (const Error failed = failure()) co_return failed;
+  co_return appended(info, end_before, later.origin);
 }
 
 bool Partition::is_acknowledged(const storage::AppendInfo& appended, Acks acks) const {

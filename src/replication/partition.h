@@ -3,6 +3,7 @@
 #include <boost/intrusive/list.hpp>
 #include <deque>
 #include <functional>
+#include <optional>
 
 #include "base/counters.h"
 #include "base/wait_list.h"
@@ -67,6 +68,18 @@ class Partition {
   Result<storage::AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
                                      const BatchOrigin& origin);
 
+  /// False while the disk is slow or has too much to write, and as long as batches wait for that:
+  /// append_later() then, so that the order stays.
+  [[nodiscard]] bool appends_inline() const { return !appending_later_ && log_.appends_inline(); }
+  using Appended = std::function<void(const Result<storage::AppendInfo>&)>;
+  /// Appends as append() does, after those that came before, without making the worker sleep.
+  /// `done` is called once, never from within this call; `batch` lies in `owner`. Returns a number
+  /// for give_up().
+  std::uint64_t append_later(base::Buffer owner, base::MutableBytes batch,
+                             const BatchOrigin& origin, Appended done);
+  /// True if that batch had not been begun: nothing of it is appended and `done` is not called.
+  bool give_up(std::uint64_t later);
+
   /// True if `appended` needs no waiting: acks none, or the confirmed end covers it (PAR-2).
   [[nodiscard]] bool is_acknowledged(const storage::AppendInfo& appended, Acks acks) const;
   /// Calls `done` once it is acknowledged or can no longer be; never from within this call. Waiters
@@ -93,7 +106,8 @@ class Partition {
 
   /// Serves nothing from now on and wakes every waiter, acknowledgements with `closed`.
   void close();
-  /// After close(): returns when no read from the disk and no trim is under way any more.
+  /// After close(): returns when no read from the disk, no trim and no append is under way any
+  /// more.
   asio::awaitable<void> closed();
 
  private:
@@ -103,8 +117,24 @@ class Partition {
     Acknowledged done;
   };
 
-  Result<storage::AppendInfo> append_new(base::Buffer owner, base::MutableBytes batch,
-                                         const model::RecordBatchView& parsed);
+  struct Later {
+    std::uint64_t number = 0;
+    base::Buffer owner;
+    base::MutableBytes batch;
+    BatchOrigin origin;
+    Appended done;
+  };
+  /// A batch whose turn it is, or where it is already.
+  struct Admitted {
+    model::RecordBatchView parsed;
+    std::optional<storage::AppendInfo> repeat;
+  };
+
+  Result<Admitted> admit(base::MutableBytes batch, const BatchOrigin& origin);
+  Result<storage::AppendInfo> appended(const Result<storage::AppendInfo>& info, Offset end_before,
+                                       const BatchOrigin& origin);
+  asio::awaitable<Result<storage::AppendInfo>> append_one(Later later);
+  asio::awaitable<void> append_those_later();
   /// Returns `held`; a broken rule is counted and takes the partition offline.
   bool keeps(bool held, std::string_view rule);
   void confirmed_end_moved();
@@ -120,6 +150,9 @@ class Partition {
   ClientOrder order_;
   Offset high_watermark_{0};
   Error own_failure_;
+  std::deque<Later> later_;
+  std::uint64_t later_number_ = 0;
+  bool appending_later_ = false;
   std::deque<AckWaiter> ack_waiters_;  // ascending end offsets
   boost::intrusive::list<FetchWaiter, boost::intrusive::constant_time_size<false>> fetch_waiters_;
   std::size_t disk_visits_ = 0;  // what awaits the log

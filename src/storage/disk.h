@@ -45,6 +45,19 @@ Result<DataDirectory> open_data_directory(base::FileSystem& files, const std::st
 /// Reads the identity without a lock. None: a directory without identity file, or no directory.
 Result<std::optional<DiskIdentity>> read_identity(base::FileSystem& files, const std::string& path);
 
+/// Where a disk's blocking work runs. Reads and appends have threads of their own, so that syncs,
+/// the journal's groups and recovery wait for neither. Tests may give one executor for all.
+struct DiskThreads {
+  // NOLINTNEXTLINE(google-explicit-constructor): one for all is a way to say it
+  DiskThreads(base::DiskExecutor& all) : work(all), cold_reads(all), appends(all) {}
+  DiskThreads(base::DiskExecutor& others, base::DiskExecutor& reads, base::DiskExecutor& writes)
+      : work(others), cold_reads(reads), appends(writes) {}
+
+  base::DiskExecutor& work;
+  base::DiskExecutor& cold_reads;  ///< two threads, as there are two turns at once
+  base::DiskExecutor& appends;     ///< one thread; used while appends are slow
+};
+
 struct DiskConfig {
   base::Uuid cluster;
   model::BrokerId broker;
@@ -54,6 +67,9 @@ struct DiskConfig {
   std::uint64_t tail_cache_bytes = std::uint64_t{32} << 20;  ///< per worker
   std::uint64_t index_stride_bytes = std::uint64_t{64} << 10;
   std::uint64_t write_behind_bytes = std::uint64_t{8} << 20;
+  /// What may lie in the page cache alone; appends wait above it.
+  std::uint64_t dirty_bytes_max = std::uint64_t{1} << 30;
+  std::uint64_t read_ahead_bytes = std::uint64_t{64} << 20;  ///< for readers of cold data
   std::chrono::milliseconds checkpoint_interval{5'000};
   std::chrono::milliseconds memory_sync_interval{60'000};
   std::chrono::milliseconds retention_interval{10'000};
@@ -110,7 +126,7 @@ class Disk {
   /// wrong_directory if its cluster is another one (`refusal` tells). Everything given outlives the
   /// Disk.
   static Result<std::unique_ptr<Disk>> open(DataDirectory directory, DiskConfig config,
-                                            base::FileSystem& files, base::DiskExecutor& executor,
+                                            base::FileSystem& files, DiskThreads threads,
                                             base::Runtime& home, base::Counters& counters,
                                             Refusal& refusal);
   virtual ~Disk() = default;

@@ -5,19 +5,25 @@
 namespace mq::storage {
 namespace {
 
+constexpr auto kSlowAppend = std::chrono::milliseconds(10);
+constexpr auto kSlowFor = std::chrono::seconds(1);
 constexpr std::uint64_t kSpaceCheckBytes = std::uint64_t{32} << 20;
 
 }  // namespace
 
 DiskState::DiskState(std::string disk_path, DiskConfig disk_config, base::FileSystem& file_system,
-                     base::DiskExecutor& disk_executor, base::Runtime& home_runtime,
+                     DiskThreads threads, base::Runtime& home_runtime,
                      base::Counters& broker_counters)
     : path(std::move(disk_path)),
       config(std::move(disk_config)),
       files(file_system),
-      executor(disk_executor),
+      executor(threads.work),
       home(home_runtime),
-      counters(broker_counters) {}
+      counters(broker_counters),
+      cold_reads(
+          std::make_shared<ColdReads>(threads.cold_reads, home, config.journal_path.empty())),
+      read_ahead(config.read_ahead_bytes),
+      append_threads(threads.appends) {}
 
 void DiskState::fail(std::string_view operation, const std::string& file, Error error) {
   {
@@ -52,6 +58,14 @@ bool DiskState::note_appended(std::uint64_t bytes) noexcept {
   return before / kSpaceCheckBytes != (before + bytes) / kSpaceCheckBytes;
 }
 
+void DiskState::note_append_time(base::TimePoint now, base::Duration took) noexcept {
+  if (took <= kSlowAppend) [[likely]]
+    return;
+  counters.get("storage_slow_appends_total").add();
+  const auto until = base::Duration((now + kSlowFor).time_since_epoch()).count();
+  if (slow_until_.load(std::memory_order_relaxed) < until) slow_until_ = until;
+}
+
 void DiskState::announce() {
   home.post([held = std::weak_ptr(listener_.load())] {
     if (const auto listener = held.lock()) listener->changed();
@@ -61,6 +75,12 @@ void DiskState::announce() {
 void DiskState::ask_for_space_check() {
   home.post([held = std::weak_ptr(listener_.load())] {
     if (const auto listener = held.lock()) listener->check_space();
+  });
+}
+
+void DiskState::ask_for_write_behind() {
+  home.post([held = std::weak_ptr(listener_.load())] {
+    if (const auto listener = held.lock()) listener->write_behind();
   });
 }
 

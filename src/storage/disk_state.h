@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,7 +12,10 @@
 #include "base/disk_executor.h"
 #include "base/file_system.h"
 #include "base/runtime.h"
+#include "storage/cold_reads.h"
 #include "storage/disk.h"
+#include "storage/read_ahead.h"
+#include "storage/write_behind.h"
 
 namespace mq::storage {
 
@@ -19,8 +23,8 @@ namespace mq::storage {
 /// what it is reached. Work on the disk's threads keeps it alive.
 class DiskState {
  public:
-  DiskState(std::string path, DiskConfig config, base::FileSystem& files,
-            base::DiskExecutor& executor, base::Runtime& home, base::Counters& counters);
+  DiskState(std::string path, DiskConfig config, base::FileSystem& files, DiskThreads threads,
+            base::Runtime& home, base::Counters& counters);
 
   const std::string path;
   const DiskConfig config;
@@ -28,6 +32,18 @@ class DiskState {
   base::DiskExecutor& executor;
   base::Runtime& home;
   base::Counters& counters;
+  const std::shared_ptr<ColdReads> cold_reads;
+  ReadAhead read_ahead;
+  std::shared_ptr<WriteBehind> write_behind;  // set before the first log
+  base::DiskExecutor& append_threads;
+
+  /// An append took `took` until `now`, on whatever thread. Any thread.
+  void note_append_time(base::TimePoint now, base::Duration took) noexcept;
+  /// One of the last second's appends slept: they go through the append thread until none does, so
+  /// that no worker sleeps with them. Any thread.
+  [[nodiscard]] bool appends_are_slow(base::TimePoint now) const noexcept {
+    return now.time_since_epoch().count() < slow_until_.load(std::memory_order_relaxed);
+  }
 
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   /// REC-5: from now on nothing of this disk is synced or served. Logs the first reason.
@@ -46,12 +62,15 @@ class DiskState {
 
   /// A finished segment has become durable. Any thread.
   void note_sealed();
+  /// All logs should write behind what they have, soon. Any thread.
+  void ask_for_write_behind();
 
   /// What the Disk does, on the home runtime, when something happened on another thread.
   struct Listener {
     std::function<void()> changed;  ///< failed() or full()
     std::function<void()> check_space;
     std::function<void()> sealed;
+    std::function<void()> write_behind;
   };
   /// Set and given up on the home runtime; after that nothing is called any more.
   void listen(std::shared_ptr<Listener> listener) { listener_.store(std::move(listener)); }
@@ -64,6 +83,7 @@ class DiskState {
   std::atomic<bool> failed_{false};
   std::atomic<bool> full_{false};
   std::atomic<std::uint64_t> appended_{0};
+  std::atomic<base::Duration::rep> slow_until_{std::numeric_limits<base::Duration::rep>::min()};
   std::atomic<std::shared_ptr<Listener>> listener_;
 };
 

@@ -191,7 +191,8 @@ std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& lo
           log->active_,
           std::move(log->sealing_),
           std::exchange(log->directory_changed_, false),
-          log->cuts_};
+          log->cuts_,
+          log->dirty_->appended.load()};
   log->sealing_.clear();
   return job;
 }
@@ -262,6 +263,7 @@ void Flusher::finish(Job& job, bool synced) {
       drop_trimmed(reached);
     }
   }
+  if (synced) disk_->write_behind->settled(*job.log->dirty_, job.appended);
   if (synced && !job.sealing.empty()) disk_->note_sealed();
   const auto end = synced ? std::optional(job.target) : std::nullopt;
   if (end && job.log->moved_) job.log->moved_(*end, job.cuts);

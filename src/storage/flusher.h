@@ -24,8 +24,10 @@ class LogSync {
   /// had when the sync began.
   using Moved = std::function<void(const SyncPoint&, std::uint64_t cuts)>;
   LogSync(base::Runtime& worker, std::string directory, LogCheckpoint reached,
-          std::shared_ptr<base::File> active, Ended ended, Moved moved)
+          std::shared_ptr<base::File> active, std::shared_ptr<DirtyBytes> dirty, Ended ended,
+          Moved moved)
       : worker_(worker),
+        dirty_(std::move(dirty)),
         directory_(std::move(directory)),
         ended_(std::move(ended)),
         moved_(std::move(moved)),
@@ -41,6 +43,7 @@ class LogSync {
   };
 
   base::Runtime& worker_;
+  const std::shared_ptr<DirtyBytes> dirty_;
   const std::string directory_;
   const Ended ended_;
   const Moved moved_;
@@ -115,6 +118,7 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
     std::vector<LogSync::Sealing> sealing;
     bool directory_changed = false;
     std::uint64_t cuts = 0;
+    std::uint64_t appended = 0;  // of the dirty bytes, when the sync began
   };
   void queue_locked(const std::shared_ptr<LogSync>& log);
   void submit_round();

@@ -194,8 +194,8 @@ void Journal::wake_locked() {
 }
 
 void Journal::submit_round() {
-  submitted_ = disk_->home.now();
-  disk_->executor.submit([self = shared_from_this()] { self->run_round(); });
+  disk_->cold_reads->before_group(
+      [self = shared_from_this()] { self->disk_->executor.submit([self] { self->run_round(); }); });
 }
 
 void Journal::wait_for_more(base::Runtime& runtime, base::Duration span) {
@@ -215,6 +215,7 @@ void Journal::wait_for_more(base::Runtime& runtime, base::Duration span) {
 
 void Journal::run_round() {
   bool stalled = false;
+  round_began_ = disk_->home.now();
   take_new_files();
   if (!disk_->failed() && make_room(stalled)) {
     Group group = take(group_bytes_max(), false);
@@ -226,9 +227,10 @@ void Journal::run_round() {
 
 void Journal::end_round(bool stalled) {
   std::vector<JournalDone> failed;
+  disk_->cold_reads->after_group();
   {
     std::lock_guard lock(mutex_);
-    const base::Duration took = disk_->home.now() - submitted_;
+    const base::Duration took = disk_->home.now() - round_began_;
     group_time_ = (group_time_ * 3 + took) / 4;
     phase_ = Phase::idle;
     if (disk_->failed()) {

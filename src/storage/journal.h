@@ -159,7 +159,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   std::size_t expected_logs_ = 0;  // that took part in one of the last two groups
   std::size_t last_logs_ = 0;      // in the last one
   std::uint64_t rounds_ = 0;
-  base::TimePoint submitted_{};
+  base::TimePoint round_began_{};
   base::Duration group_time_{};  // of late, from its start until it is durable
   base::TimePoint make_file_after_{};
 

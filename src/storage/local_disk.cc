@@ -18,28 +18,44 @@ using model::PartitionId;
 constexpr auto kCheckpointSpacing = std::chrono::milliseconds(100);
 /// And after one that could not be written.
 constexpr auto kCheckpointRetry = std::chrono::milliseconds(1000);
+/// What a reader has not fetched so long after its last fetch is read again if it comes.
+constexpr auto kReadAheadKept = std::chrono::seconds(5);
 constexpr int kRemovedAtOnce = 32;  // files
 constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
 
+/// Both need the state that they belong to.
+std::shared_ptr<Flusher> with_write_behind(const std::shared_ptr<DiskState>& state) {
+  WriteBehind::Hooks hooks;
+  hooks.more = [held = std::weak_ptr(state)] {
+    if (const auto disk = held.lock()) disk->ask_for_write_behind();
+  };
+  hooks.failed = [held = std::weak_ptr(state)](const base::Error& error) {
+    if (const auto disk = held.lock()) disk->fail("sync_file_range", disk->path, error);
+  };
+  state->write_behind = std::make_shared<WriteBehind>(
+      state->executor, state->counters, state->config.dirty_bytes_max, std::move(hooks));
+  return std::make_shared<Flusher>(state);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Disk>> Disk::open(DataDirectory directory, DiskConfig config,
-                                         base::FileSystem& files, base::DiskExecutor& executor,
+                                         base::FileSystem& files, DiskThreads threads,
                                          base::Runtime& home, base::Counters& counters,
                                          Refusal& refusal) {
-  auto disk = std::make_unique<LocalDisk>(std::move(directory), std::move(config), files, executor,
+  auto disk = std::make_unique<LocalDisk>(std::move(directory), std::move(config), files, threads,
                                           home, counters);
   MQ_TRY_VOID(disk->adopt(refusal));
   return std::unique_ptr<Disk>(std::move(disk));
 }
 
 LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSystem& files,
-                     base::DiskExecutor& executor, base::Runtime& home, base::Counters& counters)
-    : state_(std::make_shared<DiskState>(directory.path, std::move(config), files, executor, home,
+                     DiskThreads threads, base::Runtime& home, base::Counters& counters)
+    : state_(std::make_shared<DiskState>(directory.path, std::move(config), files, threads, home,
                                          counters)),
       listener_(std::make_shared<DiskState::Listener>()),
-      flusher_(std::make_shared<Flusher>(state_)),
+      flusher_(with_write_behind(state_)),
       journal_(std::make_shared<Journal>(state_, flusher_)),
       lock_(std::move(directory.lock)),
       found_identity_(directory.identity),
@@ -51,6 +67,7 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
     if (!stopping_) tasks_.spawn("storage space check", check_space());
   };
   listener_->sealed = [this] { wake_.notify_all(); };
+  listener_->write_behind = [this] { write_behind_all(); };
   state_->listen(listener_);
 }
 
@@ -82,6 +99,23 @@ Result<void> LocalDisk::adopt(Refusal& refusal) {
   refusal = {saved.error(), fmt::format("data directory {} cannot be written: {}", state_->path,
                                         saved.error().message())};
   return refusal.error;
+}
+
+/// The logs with the most come first, and as many of them as have half of it all: one stride of
+/// many bytes costs the disk as much as one of few.
+void LocalDisk::write_behind_all() {
+  state_->write_behind->heard();
+  auto dirtiest = logs();
+  std::ranges::sort(dirtiest, std::ranges::greater{},
+                    [](const LogPtr& log) { return log->dirty_bytes(); });
+  std::uint64_t left = state_->write_behind->dirty() / 2;
+  for (const auto& log : dirtiest) {
+    const auto bytes = log->dirty_bytes();
+    if (bytes == 0) break;
+    log->worker().post([log] { log->write_behind(LocalLog::Behind::everything); });
+    if (bytes >= left) break;
+    left -= bytes;
+  }
 }
 
 std::string LocalDisk::path_of(std::string_view name) const {
@@ -361,6 +395,8 @@ asio::awaitable<void> LocalDisk::watch_space() {
   for (;;) {
     const bool go = co_await pause(state_->config.space_interval);  // named: GCC bug 106188
     if (!go) co_return;
+    if (state_->write_behind->wants_more()) write_behind_all();
+    state_->read_ahead.drop_unused_since(state_->home.now() - kReadAheadKept);
     co_await check_space();
   }
 }
@@ -395,6 +431,7 @@ asio::awaitable<void> LocalDisk::check_space() {
 void LocalDisk::state_changed() {
   if (state_->failed()) {
     journal_->disk_failed();
+    state_->write_behind->end();
     wake_.notify_all();
     for (const auto& log : logs()) log->worker().post([log] { log->disk_changed(); });
   }

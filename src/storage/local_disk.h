@@ -16,7 +16,7 @@ namespace mq::storage {
 class LocalDisk final : public Disk {
  public:
   LocalDisk(DataDirectory directory, DiskConfig config, base::FileSystem& files,
-            base::DiskExecutor& executor, base::Runtime& home, base::Counters& counters);
+            DiskThreads threads, base::Runtime& home, base::Counters& counters);
   ~LocalDisk() override;
 
   /// Checks the cluster; writes the identity of a fresh directory.
@@ -89,6 +89,7 @@ class LocalDisk final : public Disk {
   asio::awaitable<void> check_space();
   asio::awaitable<bool> pause(std::chrono::milliseconds interval);
   void state_changed();
+  void write_behind_all();
   asio::awaitable<void> close_log(LogPtr log);
   asio::awaitable<void> close_and_forget(model::PartitionId id);
   asio::awaitable<Result<void>> remove_directories(std::vector<std::string> names);

@@ -113,7 +113,7 @@ void LocalLog::attach() {
     const auto log = self.lock();
     if (log && cuts == log->cuts_) log->on_durable(point);
   };
-  sync_ = std::make_shared<LogSync>(*spec_.worker, directory_, std::move(reached), active_,
+  sync_ = std::make_shared<LogSync>(*spec_.worker, directory_, std::move(reached), active_, dirty_,
                                     std::move(ended), std::move(moved));
   journal_log_ =
       std::make_shared<JournalLog>(spec_.id, *spec_.worker, sync_, end_, std::move(advanced));
@@ -122,6 +122,8 @@ void LocalLog::attach() {
 }
 
 LocalLog::~LocalLog() {
+  disk_->write_behind->settled(*dirty_, dirty_->appended.load());
+  disk_->read_ahead.forget(this);
   if (sync_) flusher_->close(*sync_);
   if (journal_log_) journal_->close(*journal_log_);
 }
@@ -137,27 +139,46 @@ Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch
 
 Result<AppendInfo> LocalLog::append(base::Buffer owner, base::MutableBytes batch,
                                     const model::RecordBatchView& parsed) {
+  MQ_TRY_VOID(may_append(parsed));
+  const std::int64_t time_ms = next_append_time_ms();
+  const auto began = spec_.worker->now();
+  if (must_roll(parsed, time_ms)) {
+    MQ_TRY_VOID(roll());
+  }
+  const AppendInfo info = stamp(batch, parsed, time_ms);
+  const base::Bytes written_bytes = batch;
+  const auto taken = active_->write_at(std::span(&written_bytes, 1), end_.position);
+  const auto now = spec_.worker->now();
+  disk_->note_append_time(now, now - began);
+  MQ_TRY_VOID(wrote(batch, taken));
+  written(info, std::move(owner), parsed);
+  return info;
+}
+
+Result<void> LocalLog::may_append(const model::RecordBatchView& batch) const {
   if (failure_ || disk_->failed()) [[unlikely]]
     return failure();
   if (stopping_) return StorageErrc::closed;
   MQ_CHECK(may_append_, "partition {}: append without start_epoch()", spec_.id.text());
-  if (parsed.batch_bytes() > spec_.settings.batch_bytes) return StorageErrc::batch_too_large;
+  MQ_CHECK(!writing_, "partition {}: two appends at once", spec_.id.text());
+  if (batch.batch_bytes() > spec_.settings.batch_bytes) return StorageErrc::batch_too_large;
   if (disk_->full()) return StorageErrc::storage_full;
+  return {};
+}
 
-  // LOG-8: whatever the clock does, append times do not fall.
+/// LOG-8: whatever the clock does, append times do not fall.
+std::int64_t LocalLog::next_append_time_ms() const {
   const std::int64_t wall_clock_ms = spec_.worker->wall_clock_ms();
-  const std::int64_t time_ms = MQ_MUTANT("append_time_follows_the_clock")
-                                   ? wall_clock_ms
-                                   : std::max(end_.append_time_ms, wall_clock_ms);
-  if (must_roll(parsed, time_ms)) {
-    MQ_TRY_VOID(roll());
-  }
+  return MQ_MUTANT("append_time_follows_the_clock") ? wall_clock_ms
+                                                    : std::max(end_.append_time_ms, wall_clock_ms);
+}
+
+AppendInfo LocalLog::stamp(base::MutableBytes batch, const model::RecordBatchView& parsed,
+                           std::int64_t time_ms) {
   const AppendInfo info{end_.offset,
                         model::advance(end_.offset, std::int64_t{parsed.last_offset_delta()} + 1),
                         leader_epoch_, time_ms};
   model::stamp(batch, info.base_offset, info.leader_epoch, time_ms);
-  MQ_TRY_VOID(write(batch));
-  written(info, std::move(owner), parsed);
   return info;
 }
 
@@ -185,8 +206,7 @@ std::int64_t LocalLog::segment_age_ms_max() const {
 
 /// One system call, always at the end: what was written stays as it is (LOG-2). LOG-6: on any
 /// failure the file and the log end are as before.
-Result<void> LocalLog::write(base::Bytes batch) {
-  const auto taken = active_->write_at(std::span(&batch, 1), end_.position);
+Result<void> LocalLog::wrote(base::Bytes batch, const Result<std::size_t>& taken) {
   if (taken && *taken == batch.size()) [[likely]]
     return {};
   const bool full = taken || taken.error() == make_error_code(base::BaseErrc::no_space);
@@ -228,7 +248,9 @@ void LocalLog::written(const AppendInfo& info, base::Buffer owner,
   }
   if (end_.position + allocate_step_ / 2 > allocated_ && end_.position > kAllocateFrom)
     allocate_ahead();
-  if (end_.position - written_behind_ >= disk_->config.write_behind_bytes) write_behind();
+  disk_->write_behind->appended(*dirty_, batch.batch_bytes());
+  if (end_.position - written_behind_ >= disk_->config.write_behind_bytes)
+    write_behind(Behind::whole_strides);
   if (disk_->note_appended(batch.batch_bytes())) disk_->ask_for_space_check();
 }
 
@@ -299,23 +321,31 @@ void LocalLog::allocated(std::uint64_t end, Error error) {
   }
 }
 
-/// Keeps the kernel from collecting so many dirty pages that it stops us to write them.
 /// Nothing of `disk` topics goes before the journal has it, and the block that it begins in.
-void LocalLog::write_behind() {
+void LocalLog::write_behind(Behind how) {
+  if (failure_) return;
   std::uint64_t upto = end_.position;
   if (spec_.settings.durability == model::Durability::disk)
     upto = synced_.segment_base == end_.segment_base ? synced_.position : 0;
-  if (upto < written_behind_ + disk_->config.write_behind_bytes || flusher_->awaits_image(*sync_))
-    return;
-  disk_->executor.submit([file = active_, from = written_behind_, bytes = upto - written_behind_] {
-    file->start_write_back(from, bytes);
-  });
+  const std::uint64_t least = how == Behind::everything ? 1 : disk_->config.write_behind_bytes;
+  if (upto < written_behind_ + least || flusher_->awaits_image(*sync_)) return;
+  WriteBehind::Stride stride;
+  stride.file = active_;
+  stride.position = written_behind_;
+  stride.bytes = upto - written_behind_;
+  stride.log = dirty_;
+  stride.clean = dirty_->appended.load() - (end_.position - upto);
+  disk_->write_behind->write(std::move(stride));
   written_behind_ = upto;
 }
 
 Result<void> LocalLog::roll() {
+  return roll_into(
+      disk_->files.open(path_of(segment_file_name(end_.offset)), base::OpenMode::create));
+}
+
+Result<void> LocalLog::roll_into(Opened opened) {
   const std::string path = path_of(segment_file_name(end_.offset));
-  auto opened = disk_->files.open(path, base::OpenMode::create);
   if (!opened) {
     if (opened.error() != make_error_code(base::BaseErrc::no_space)) return StorageErrc::io_failed;
     disk_->set_full(true);
@@ -419,6 +449,7 @@ void LocalLog::on_durable(const SyncPoint& point) {
     if (disk_->counters.invariant(point.offset <= end_.offset, "REC-2", directory_)) {
       synced_ = point;
       confirm();
+      if (disk_->write_behind->wants_more()) write_behind(Behind::everything);
     } else {
       // More durable than written cannot be; nothing may be built on it.
       failure_ = StorageErrc::partition_corrupt;
@@ -468,6 +499,8 @@ void LocalLog::begin_stop() {
 
 asio::awaitable<bool> LocalLog::finish_stop() {
   const Visit visit(*this);
+  while (writing_) co_await wake_.wait();
+  request_sync();
   // The journal knows of it too, so that the next start finds nothing to put back.
   while (synced_ != end_ || flusher_->recovery_point(*sync_) != end_) {
     if (failure()) co_return false;
@@ -495,6 +528,8 @@ asio::awaitable<void> LocalLog::close() {
     if (sync_) flusher_->close(*sync_);
     if (journal_log_) journal_->close(*journal_log_);
     tail_.clear();
+    disk_->read_ahead.forget(this);
+    disk_->write_behind->settled(*dirty_, dirty_->appended.load());
     changed();
     changed_ = nullptr;
   }

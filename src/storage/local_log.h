@@ -40,6 +40,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch) override;
   Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
                             const model::RecordBatchView& parsed) override;
+  bool appends_inline() const override;
+  asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner, base::MutableBytes batch,
+                                                   model::RecordBatchView parsed) override;
   const ProducerState* find_producer(std::int64_t producer_id) override;
   model::Offset log_start_offset() const override { return log_start_; }
   model::Offset log_end_offset() const override { return end_.offset; }
@@ -73,6 +76,11 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
   [[nodiscard]] const std::shared_ptr<LogSync>& sync_state() const noexcept { return sync_; }
   [[nodiscard]] bool offline() const noexcept { return static_cast<bool>(failure_); }
+  /// Not written back yet. Any thread.
+  [[nodiscard]] std::uint64_t dirty_bytes() const noexcept { return dirty_->now(); }
+  enum class Behind { whole_strides, everything };
+  /// Has what may be written back written back.
+  void write_behind(Behind how);
   /// Asks for a sync of everything written, whatever the durability.
   void request_sync();
   /// No more appends; begins to sync.
@@ -103,6 +111,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     model::Offset offset;
     model::Offset segment_base;
     std::uint64_t position = 0;
+    bool cold = false;
   };
   /// One read of one segment, ready to run here or on a disk thread.
   struct ReadPlan {
@@ -111,6 +120,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     std::uint64_t index_bytes = 0;  // what a loaded or rebuilt index covers
     std::shared_ptr<base::File> file;
     bool needs_index = false;
+    bool cold = false;  // the read before, which ended here, had to wait for the disk
     SegmentRead read;
     std::uint64_t damage = 0;
     std::shared_ptr<const SegmentIndex> loaded;
@@ -140,12 +150,21 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   // Appending (local_log.cc).
   [[nodiscard]] bool must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const;
+  Result<void> may_append(const model::RecordBatchView& batch) const;
+  [[nodiscard]] std::int64_t next_append_time_ms() const;
+  AppendInfo stamp(base::MutableBytes batch, const model::RecordBatchView& parsed,
+                   std::int64_t time_ms);
   Result<void> roll();
-  Result<void> write(base::Bytes batch);
+  using Opened = Result<std::unique_ptr<base::File>>;
+  Result<void> roll_into(Opened opened);
+  Result<void> wrote(base::Bytes batch, const Result<std::size_t>& taken);
+  asio::awaitable<void> wait_for_room();
+  asio::awaitable<Result<void>> roll_later();
+  asio::awaitable<Result<AppendInfo>> append_on_thread(base::Buffer owner, base::MutableBytes batch,
+                                                       model::RecordBatchView parsed);
   void written(const AppendInfo& info, base::Buffer owner, const model::RecordBatchView& batch);
   void allocate_ahead();
   void allocated(std::uint64_t end, Error error);
-  void write_behind();
   void write_index(const Sealed& sealed, OffsetIndex index, TimeIndex times);
   [[nodiscard]] std::uint64_t segment_bytes_max() const;
   [[nodiscard]] std::int64_t segment_age_ms_max() const;
@@ -174,9 +193,12 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   [[nodiscard]] ReadPlan plan(model::Offset from, model::Offset limit, std::size_t bytes_max);
   [[nodiscard]] Sealed* find_sealed(model::Offset offset);
   Result<ReadResult> read_planned(ReadPlan& plan);
-  Result<SegmentReadResult> run_on_disk(ReadPlan& plan) const;
+  class ColdTurn;
+  Result<void> prepare_on_disk(ReadPlan& plan) const;
+  [[nodiscard]] ReadResult take_ahead(const ReadPlan& plan, SegmentReadResult done,
+                                      std::size_t bytes_max) const;
   void install(const ReadPlan& plan);
-  void remember_cursor(const ReadPlan& plan, const SegmentReadResult& result);
+  void remember_cursor(const ReadPlan& plan, const SegmentReadResult& result, bool cold);
   Error report_damage(const ReadPlan& plan, const Error& error);
   void keep_open(model::Offset base);
 
@@ -259,6 +281,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::uint64_t allocate_step_;
   bool allocating_ = false;
   std::uint64_t written_behind_ = 0;
+  std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
+  bool writing_ = false;     // a disk thread appends
+  bool wants_room_ = false;  // and will be told of it
 
   TailCache tail_;
   std::array<Cursor, 4> cursors_;

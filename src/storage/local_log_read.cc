@@ -10,6 +10,7 @@ namespace {
 using model::Offset;
 
 constexpr std::size_t kOpenSealedMax = 4;
+constexpr std::size_t kReadAtOnceMax = std::size_t{8} << 20;
 
 }  // namespace
 
@@ -25,8 +26,12 @@ Result<ReadResult> LocalLog::read(Offset from, Offset limit, std::size_t bytes_m
   result.end_offset = from;
   if (from >= std::min(limit, end_.offset)) return result;
   if (tail_.read(from, limit, bytes_max, result)) return result;
+  const auto now = spec_.worker->now();
+  if (disk_->read_ahead.read(this, from, std::min(limit, end_.offset), bytes_max, now, result))
+    return result;
   ReadPlan wanted = plan(from, limit, bytes_max);
-  if (!wanted.file || wanted.needs_index) return StorageErrc::not_cached;
+  // Even a look at the page cache would make the kernel read ahead.
+  if (!wanted.file || wanted.needs_index || wanted.cold) return StorageErrc::not_cached;
   // Where damage is known, bodies are verified too.
   if (damage_reported_.first != Offset() && damage_reported_.first == wanted.base)
     return StorageErrc::not_cached;
@@ -37,9 +42,63 @@ Result<ReadResult> LocalLog::read_planned(ReadPlan& wanted) {
   wanted.read.source = SegmentRead::Source::page_cache;
   auto done = read_segment(*wanted.file, wanted.read, wanted.damage);
   if (!done) return report_damage(wanted, done.error());
-  remember_cursor(wanted, *done);
+  remember_cursor(wanted, *done, false);
   return std::move(done->read);
 }
+
+/// One turn of one reader: much more than it asked for, in steps. On disk threads, while the
+/// coroutine that made it waits; touches only what the plan holds and what never changes.
+class LocalLog::ColdTurn {
+ public:
+  ColdTurn(const LocalLog& log, ReadPlan& wanted, std::size_t bytes)
+      : log_(log), wanted_(wanted), bytes_(bytes) {}
+
+  bool step() {
+    if (!prepared_) {
+      prepared_ = true;
+      const auto ready = log_.prepare_on_disk(wanted_);
+      if (!ready) return end(ready.error());
+      bytes_ = std::min(bytes_, wanted_.read.end - wanted_.read.position);
+      buffer_ = base::BufferPool::shared().take(bytes_);
+    }
+    auto& clock = log_.disk_->home;
+    const auto began = clock.now();
+    const auto rest = buffer_.bytes().first(bytes_).subspan(loaded_);
+    const auto into = rest.first(std::min(rest.size(), ColdReads::kStepBytes));
+    const auto got = wanted_.file->read_uncached_at(into, wanted_.read.position + loaded_);
+    if (!got) return end(got.error());
+    took_ += clock.now() - began;
+    loaded_ += *got;
+    if (*got == into.size() && loaded_ < bytes_) return true;
+    wanted_.read.loaded = {buffer_, base::Bytes(buffer_.bytes()).first(loaded_)};
+    wanted_.read.bytes_max = bytes_;
+    done = read_segment(*wanted_.file, wanted_.read, wanted_.damage);
+    wanted_.read.loaded = {};
+    return false;
+  }
+  /// It came too fast to have come from a disk.
+  [[nodiscard]] bool was_cached() const {
+    constexpr std::int64_t kBytesPerMsCached = 1'000'000;
+    return took_ <= std::chrono::milliseconds(1) * (std::int64_t(loaded_) / kBytesPerMsCached) ||
+           took_ < std::chrono::microseconds(50);
+  }
+
+  Result<SegmentReadResult> done = make_error_code(StorageErrc::closed);
+
+ private:
+  bool end(const Error& error) {
+    done = error;
+    return false;
+  }
+
+  const LocalLog& log_;
+  ReadPlan& wanted_;
+  std::uint64_t bytes_;
+  base::Buffer buffer_;
+  std::size_t loaded_ = 0;
+  base::Duration took_{};
+  bool prepared_ = false;
+};
 
 asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset limit,
                                                              std::size_t bytes_max) {
@@ -48,19 +107,32 @@ asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset
   nothing.end_offset = from;
   if (from >= std::min(limit, end_.offset)) co_return nothing;
   const Visit visit(*this);
+  disk_->counters.get("storage_cold_reads_total").add();
   ReadPlan wanted = plan(from, limit, bytes_max);
   wanted.read.source = SegmentRead::Source::disk;
-  Result<SegmentReadResult> done = make_error_code(StorageErrc::closed);
-  disk_->counters.get("storage_cold_reads_total").add();
-  const auto work = [this, &wanted, &done] { done = run_on_disk(wanted); };
-  co_await disk_->executor.run(work);
+  const std::size_t turn_bytes = disk_->read_ahead.turn_bytes(disk_->cold_reads->readers() + 1);
+  ColdTurn turn(*this, wanted, std::max(turn_bytes, std::min(bytes_max, kReadAtOnceMax)));
+  ColdReads::Step step = [&turn] { return turn.step(); };
+  co_await disk_->cold_reads->take_turn(std::move(step));
   // Meanwhile the log may have been closed, or retention may have passed the offset.
   MQ_CO_TRY_VOID(check_readable(from));
-  if (!done) co_return report_damage(wanted, done.error());
-  if (done->damage_behind) static_cast<void>(report_damage(wanted, StorageErrc::partition_corrupt));
+  if (!turn.done) co_return report_damage(wanted, turn.done.error());
+  if (turn.done->damage_behind)
+    static_cast<void>(report_damage(wanted, StorageErrc::partition_corrupt));
   install(wanted);
-  remember_cursor(wanted, *done);
-  co_return std::move(done->read);
+  remember_cursor(wanted, *turn.done, !turn.was_cached());
+  co_return take_ahead(wanted, *std::move(turn.done), bytes_max);
+}
+
+/// What was asked for; the rest is kept for the next fetches.
+ReadResult LocalLog::take_ahead(const ReadPlan& wanted, SegmentReadResult done,
+                                std::size_t bytes_max) const {
+  if (done.read.bytes <= bytes_max || done.read.batches.size() != 1) return std::move(done.read);
+  const auto now = spec_.worker->now();
+  ReadResult result;
+  disk_->read_ahead.split(this, wanted.read.from, done.read.end_offset, done.read.batches.front(),
+                          wanted.read.limit, bytes_max, now, result);
+  return result;
 }
 
 LocalLog::ReadPlan LocalLog::plan(Offset from, Offset limit, std::size_t bytes_max) {
@@ -91,6 +163,7 @@ LocalLog::ReadPlan LocalLog::plan(Offset from, Offset limit, std::size_t bytes_m
   for (const Cursor& cursor : cursors_) {
     if (cursor.offset != from || cursor.segment_base != wanted.base) continue;
     wanted.read.position = cursor.position;
+    wanted.cold = cursor.cold;
     return wanted;
   }
   wanted.needs_index = index == nullptr;
@@ -103,8 +176,8 @@ LocalLog::Sealed* LocalLog::find_sealed(Offset offset) {
   return found == sealed_.end() ? nullptr : &*found;
 }
 
-/// On a disk thread: touches only what the plan holds and what never changes.
-Result<SegmentReadResult> LocalLog::run_on_disk(ReadPlan& wanted) const {
+/// On a disk thread: opens the file and finds the place, as far as that is still to be done.
+Result<void> LocalLog::prepare_on_disk(ReadPlan& wanted) const {
   auto& files = disk_->files;
   if (!wanted.file) {
     MQ_TRY(wanted.file, files.open(path_of(segment_file_name(wanted.base)), base::OpenMode::read));
@@ -122,7 +195,7 @@ Result<SegmentReadResult> LocalLog::run_on_disk(ReadPlan& wanted) const {
     wanted.loaded = std::make_shared<const SegmentIndex>(*std::move(stored));
     wanted.read.position = wanted.loaded->offsets.floor_position(wanted.read.from);
   }
-  return read_segment(*wanted.file, wanted.read, wanted.damage);
+  return {};
 }
 
 /// Keeps what a disk read has opened and loaded.
@@ -155,7 +228,7 @@ void LocalLog::keep_open(Offset base) {
   open_sealed_.erase(open_sealed_.begin());
 }
 
-void LocalLog::remember_cursor(const ReadPlan& wanted, const SegmentReadResult& result) {
+void LocalLog::remember_cursor(const ReadPlan& wanted, const SegmentReadResult& result, bool cold) {
   if (result.read.bytes == 0) return;
   // A reader's old cursor gives way to its new one.
   auto slot = std::ranges::find(cursors_, wanted.read.from, &Cursor::offset);
@@ -163,7 +236,7 @@ void LocalLog::remember_cursor(const ReadPlan& wanted, const SegmentReadResult& 
     slot = cursors_.begin() + static_cast<std::ptrdiff_t>(next_cursor_);
     next_cursor_ = (next_cursor_ + 1) % cursors_.size();
   }
-  *slot = {result.read.end_offset, wanted.base, result.position};
+  *slot = {result.read.end_offset, wanted.base, result.position, cold};
 }
 
 /// Damage found by a reader is said once per place by name; the rest of the log stays in service.

@@ -115,7 +115,7 @@ asio::awaitable<Offset> LocalLog::find_new_start(std::int64_t now_ms) {
 
 /// So that the data of a topic nobody writes to any more gets old enough to go.
 void LocalLog::roll_if_old(std::int64_t now_ms) {
-  if (end_.position == 0) return;
+  if (end_.position == 0 || writing_) return;
   const std::int64_t retention_ms = spec_.settings.retention_age.count();
   const bool old = now_ms - end_.segment_first_append_time_ms >= segment_age_ms_max();
   const bool all_expired = retention_ms > 0 && now_ms - end_.append_time_ms >= retention_ms;

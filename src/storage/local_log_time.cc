@@ -17,7 +17,7 @@ asio::awaitable<Result<TimeLookup>> LocalLog::find_time(std::int64_t time_ms) {
   TimePlan wanted = plan_time(base, time_ms);
   Result<std::optional<TimedBatch>> found = make_error_code(StorageErrc::closed);
   const auto work = [this, &wanted, &found] { found = search_time(wanted); };
-  co_await disk_->executor.run(work);
+  co_await disk_->cold_reads->run(work);
   MQ_CO_TRY_VOID(check_readable(log_start_));
   ReadPlan place;
   place.base = base;

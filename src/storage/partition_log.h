@@ -69,6 +69,14 @@ class PartitionLog {
   /// `parsed` is a view of the same bytes.
   virtual Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
                                     const model::RecordBatchView& parsed) = 0;
+  /// False while an append might make the worker sleep, or the disk has too much to write already:
+  /// append_later() then.
+  [[nodiscard]] virtual bool appends_inline() const { return true; }
+  /// The same as append(), once the disk has room for more; while appends are slow on a thread of
+  /// the disk. Nothing else may be appended meanwhile. What lies in `parsed` stays until then.
+  virtual asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner,
+                                                           base::MutableBytes batch,
+                                                           model::RecordBatchView parsed);
   /// What the log says of a producer's newest batches (IDM-4); null if nothing. Valid until the
   /// next call.
   [[nodiscard]] virtual const ProducerState* find_producer(std::int64_t producer_id) = 0;

@@ -41,6 +41,12 @@ class SegmentReading {
  private:
   Result<void> load(std::size_t bytes) {
     bytes = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, wanted_.end - position_));
+    walked_ = needed_ = 0;
+    if (position_ == wanted_.position && bytes <= wanted_.loaded.bytes.size()) {
+      buffer_ = wanted_.loaded.owner;
+      loaded_ = wanted_.loaded.bytes.first(bytes);
+      return {};
+    }
     buffer_ = base::BufferPool::shared().take(bytes);
     const auto into = buffer_.bytes().first(bytes);
     const auto got = wanted_.source == SegmentRead::Source::disk
@@ -52,7 +58,6 @@ class SegmentReading {
       return got.error();
     }
     loaded_ = base::Bytes(into).first(*got);
-    walked_ = needed_ = 0;
     // Less than was there when it was written: cut from outside.
     if (loaded_.size() < bytes) return StorageErrc::partition_corrupt;
     return {};

@@ -21,6 +21,7 @@ struct SegmentRead {
   std::size_t bytes_max = 0;
   std::uint64_t position = 0;  ///< a batch boundary at or below `from`
   std::uint64_t end = 0;       ///< no byte from here on is looked at
+  base::SharedBytes loaded;    ///< what stands at `position`, if it has been read already
 };
 
 struct SegmentReadResult {

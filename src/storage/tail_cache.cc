@@ -3,30 +3,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "model/record_batch_format.h"
+#include "storage/batch_head.h"
 
 namespace mq::storage {
 namespace {
 
-namespace format = model::batch_format;
 using model::Offset;
 
 /// A batch up to this size is copied. Copying 16 KiB costs less than a system call.
 constexpr std::size_t kCopiedBytesMax = std::size_t{16} << 10;
 constexpr std::size_t kChunkBytesMin = std::size_t{4} << 10;
 constexpr std::size_t kChunkBytesMax = std::size_t{64} << 10;
-
-/// Bytes in here were validated before they were appended.
-struct BatchHead {
-  std::uint32_t bytes;
-  Offset end;
-};
-BatchHead head_at(const std::byte* batch) noexcept {
-  const auto base = base::load_le<std::int64_t>(batch + format::kBaseOffset);
-  const auto delta = base::load_le<std::uint32_t>(batch + format::kLastOffsetDelta);
-  return {base::load_le<std::uint32_t>(batch + format::kBatchBytes),
-          Offset(base + std::int64_t{delta} + 1)};
-}
 
 }  // namespace
 

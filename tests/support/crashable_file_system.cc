@@ -59,6 +59,9 @@ class CrashableFile final : public base::File {
   Result<std::size_t> read_cached_at(base::MutableBytes into, std::uint64_t position) override {
     return state_->look([&] { return file_->read_cached_at(into, position); });
   }
+  Result<std::size_t> read_uncached_at(base::MutableBytes into, std::uint64_t position) override {
+    return state_->look([&] { return file_->read_uncached_at(into, position); });
+  }
   Result<std::size_t> write_at(std::span<const base::Bytes> pieces,
                                std::uint64_t position) override {
     if (state_->dead) return make_error_code(BaseErrc::io_failed);
@@ -84,6 +87,9 @@ class CrashableFile final : public base::File {
   }
   void start_write_back(std::uint64_t position, std::uint64_t bytes) override {
     if (!state_->dead) file_->start_write_back(position, bytes);
+  }
+  Result<void> finish_write_back(std::uint64_t position, std::uint64_t bytes) override {
+    return state_->look([&] { return file_->finish_write_back(position, bytes); });
   }
   void drop_cache(std::uint64_t position, std::uint64_t bytes) override {
     if (!state_->dead) file_->drop_cache(position, bytes);

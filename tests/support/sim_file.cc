@@ -32,6 +32,9 @@ class SimFile final : public base::File {
     }
     return copy_out(into, position);
   }
+  Result<std::size_t> read_uncached_at(MutableBytes into, std::uint64_t position) override {
+    return read_at(into, position);
+  }
   Result<std::size_t> write_at(std::span<const Bytes> pieces, std::uint64_t position) override {
     std::lock_guard lock(tree_->mutex);
     if (generation_ != tree_->generation || !writable_) return make_error_code(BaseErrc::io_failed);
@@ -76,6 +79,16 @@ class SimFile final : public base::File {
     if (generation_ != tree_->generation) return;
     for (auto block = position / kSimBlock; block * kSimBlock < position + bytes; ++block)
       inode_->under_way.insert(block);
+  }
+  Result<void> finish_write_back(std::uint64_t, std::uint64_t) override {
+    std::lock_guard lock(tree_->mutex);
+    if (generation_ != tree_->generation) return make_error_code(BaseErrc::io_failed);
+    // Written is not synced: the device may still lose it.
+    if (const auto* fault = tree_->strike(FileOperation::write_back, path_)) {
+      forsake(*inode_);
+      return fault->error;
+    }
+    return {};
   }
   void drop_cache(std::uint64_t position, std::uint64_t bytes) override {
     std::lock_guard lock(tree_->mutex);

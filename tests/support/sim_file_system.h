@@ -17,6 +17,7 @@ enum class FileOperation {
   read,
   write,
   sync,
+  write_back,
   truncate,
   allocate,
   rename,

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 
 #include "base/log.h"
@@ -31,6 +32,9 @@ Error failed(const char* what, const std::string& path) {
   return error;
 }
 
+/// RWF_DONTCACHE of Linux 6.14, which this system's headers may not have.
+constexpr int kDontCache = 0x80;
+
 class PosixFile final : public File {
  public:
   PosixFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -40,6 +44,18 @@ class PosixFile final : public File {
   }
   Result<std::size_t> read_cached_at(MutableBytes into, std::uint64_t position) override {
     return read(into, position, RWF_NOWAIT);
+  }
+
+  Result<std::size_t> read_uncached_at(MutableBytes into, std::uint64_t position) override {
+    if (!no_dont_cache_.load(std::memory_order_relaxed)) {
+      auto got = read(into, position, kDontCache);
+      if (got || got.error() != make_error_code(BaseErrc::would_block)) return got;
+      no_dont_cache_ = true;
+    }
+    // Without that flag what was there before cannot be told from what this read brought in.
+    auto got = read(into, position, 0);
+    if (got) drop_cache(position, *got);
+    return got;
   }
 
   Result<std::size_t> write_at(std::span<const Bytes> pieces, std::uint64_t position) override {
@@ -90,6 +106,14 @@ class PosixFile final : public File {
   void start_write_back(std::uint64_t position, std::uint64_t bytes) override {
     ::sync_file_range(fd_.get(), static_cast<off_t>(position), static_cast<off_t>(bytes),
                       SYNC_FILE_RANGE_WRITE);
+  }
+  Result<void> finish_write_back(std::uint64_t position, std::uint64_t bytes) override {
+    constexpr unsigned kWait =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (::sync_file_range(fd_.get(), static_cast<off_t>(position), static_cast<off_t>(bytes),
+                          kWait) != 0)
+      return failed("sync_file_range", path_);
+    return {};
   }
   void drop_cache(std::uint64_t position, std::uint64_t bytes) override {
     ::posix_fadvise(fd_.get(), static_cast<off_t>(position), static_cast<off_t>(bytes),
@@ -146,6 +170,7 @@ class PosixFile final : public File {
 
   UniqueFd fd_;
   std::string path_;
+  std::atomic<bool> no_dont_cache_{false};
 };
 
 class PosixLock final : public FileLock {

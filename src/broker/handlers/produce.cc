@@ -20,6 +20,7 @@ struct Item {
   storage::AppendInfo appended;
   ProduceResult result;
   bool waits = false;
+  std::uint64_t later = 0;  ///< its number while the partition cannot take it yet
 };
 
 /// The batches of one request whose partitions belong to one worker. Lives there from start() until
@@ -33,6 +34,10 @@ class Part final : public std::enable_shared_from_this<Part> {
   void add(Item item) { items_.push_back(std::move(item)); }
   [[nodiscard]] Worker& worker() const noexcept { return worker_; }
   [[nodiscard]] std::vector<Item>& items() noexcept { return items_; }
+  /// Batches wait to be appended: their memory cannot be given back yet.
+  [[nodiscard]] bool appends_later() const {
+    return std::ranges::any_of(items_, [](const Item& item) { return item.later != 0; });
+  }
 
   void start(std::function<void()> done) {
     done_ = std::move(done);
@@ -56,23 +61,45 @@ class Part final : public std::enable_shared_from_this<Part> {
       item.result.status = core.missing(item.partition);
       return;
     }
-    const std::size_t bytes = item.batch.size();
-    const auto appended = partition->append(body_, item.batch, item.origin);
+    if (partition->appends_inline()) [[likely]]
+      return appended(item, *partition, partition->append(body_, item.batch, item.origin));
+    core.counters.get("produce_delayed_total").add();
+    item.waits = true;
+    ++waiting_;
+    item.later = partition->append_later(
+        body_, item.batch, item.origin,
+        [self = shared_from_this(), &item, held = worker_.partitions().share(item.partition)](
+            const base::Result<storage::AppendInfo>& outcome) {
+          self->appended_later(item, *held, outcome);
+        });
+  }
+
+  void appended_later(Item& item, replication::Partition& partition,
+                      const base::Result<storage::AppendInfo>& outcome) {
+    item.later = 0;
+    if (!std::exchange(item.waits, false)) return;  // its time is over
+    appended(item, partition, outcome);
+    if (--waiting_ == 0) finish();
+  }
+
+  void appended(Item& item, replication::Partition& partition,
+                const base::Result<storage::AppendInfo>& appended) {
     if (!appended) return refuse(item, appended.error());
+    Core& core = worker_.core();
     if (appended->repeat) {
       core.counters.get("produce_repeats_total").add();
     } else {
       core.hot.produce_batches.add();
-      core.hot.produce_bytes.add(static_cast<std::int64_t>(bytes));
+      core.hot.produce_bytes.add(static_cast<std::int64_t>(item.batch.size()));
     }
     item.appended = *appended;
     item.result.base_offset = appended->base_offset;
     item.result.append_time_ms = appended->append_time_ms;
     item.result.leader_epoch = appended->leader_epoch;
-    if (partition->is_acknowledged(*appended, acks_)) return;  // PAR-2
+    if (partition.is_acknowledged(*appended, acks_)) return;  // PAR-2
     item.waits = true;
     ++waiting_;
-    partition->when_acknowledged(
+    partition.when_acknowledged(
         *appended, acks_,
         [self = shared_from_this(), &item](base::Error error) { self->acknowledged(item, error); });
   }
@@ -115,10 +142,21 @@ class Part final : public std::enable_shared_from_this<Part> {
   void time_out() {
     for (Item& item : items_) {
       if (!std::exchange(item.waits, false)) continue;
+      const bool late = item.later != 0;
+      const bool never_begun = late && given_up(item);
       refuse(item, replication::ReplicationErrc::timed_out);
+      if (!late) continue;
+      item.result.status.text += ": the disk is behind with writing";
+      item.result.status.advice.maybe_applied = !never_begun;
     }
     waiting_ = 0;
     finish();
+  }
+
+  /// True if it will not be appended any more.
+  bool given_up(Item& item) {
+    auto* partition = worker_.partitions().find(item.partition);
+    return partition && partition->give_up(item.later);
   }
 
   void finish() {
@@ -165,7 +203,11 @@ class Operation final : public std::enable_shared_from_this<Operation> {
       }
     }
     if (open_parts_ == 0 || !answers) return;
-    request_.release_memory();
+    // What waits to be appended still needs its bytes; what other workers do is not known here.
+    const bool keeps = std::ranges::any_of(parts_, [&](const auto& part) {
+      return &part->worker() != &home || part->appends_later();
+    });
+    if (!keeps) request_.release_memory();
     if (!enqueued_) enqueue();
   }
 

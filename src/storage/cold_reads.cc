@@ -1,0 +1,173 @@
+#include "storage/cold_reads.h"
+
+#include <boost/asio/associated_executor.hpp>
+
+namespace mq::storage {
+namespace {
+
+/// Steps between two groups of the journal. A seek there and back costs about two of them.
+constexpr std::size_t kStepsPerSlot = 3;
+/// Groups that take less leave no time that a slot could use better: no head has to move.
+constexpr auto kSlowGroup = std::chrono::milliseconds(4);
+/// A group waits no longer than this for readers, whatever holds them up.
+constexpr auto kHoldMax = std::chrono::milliseconds(50);
+
+}  // namespace
+
+ColdReads::ColdReads(base::DiskExecutor& threads, base::Runtime& home, bool shares_head)
+    : threads_(threads), home_(home), shares_head_(shares_head), background_(*this) {}
+
+asio::awaitable<void> ColdReads::take_turn(Step step) {
+  return asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
+      [this](auto handler, Step steps) {
+        auto held = std::make_shared<decltype(handler)>(std::move(handler));
+        Turn turn;
+        turn.step = std::move(steps);
+        turn.ended = [held] {
+          auto executor = asio::get_associated_executor(*held);
+          asio::post(executor, std::move(*held));
+        };
+        add(std::move(turn));
+      },
+      asio::use_awaitable, std::move(step));
+}
+
+void ColdReads::submit(std::function<void()> work) {
+  Turn turn;
+  turn.step = [work = std::move(work)] {
+    work();
+    return false;
+  };
+  add(std::move(turn));
+}
+
+void ColdReads::Background::submit(std::function<void()> work) {
+  Turn turn;
+  turn.background = true;
+  turn.step = [work = std::move(work)] {
+    work();
+    return false;
+  };
+  reads_.add(std::move(turn));
+}
+
+void ColdReads::add(Turn turn) {
+  auto added = std::make_shared<Turn>(std::move(turn));
+  std::lock_guard lock(mutex_);
+  if (!added->background) ++readers_;
+  (added->background ? waiting_behind_ : waiting_).push_back(std::move(added));
+  start_more_locked();
+}
+
+void ColdReads::start_more_locked() {
+  while (turns_ < kTurnsMax && !group_running_ && !slot_over_locked()) {
+    auto& queue = waiting_.empty() ? waiting_behind_ : waiting_;
+    if (queue.empty()) return;
+    auto turn = std::move(queue.front());
+    queue.pop_front();
+    ++turns_;
+    go_on_locked(std::move(turn));
+  }
+}
+
+void ColdReads::go_on_locked(TurnPtr turn) {
+  ++reading_;
+  threads_.submit([self = shared_from_this(), turn = std::move(turn)] { self->perform(turn); });
+}
+
+/// A group waits, and the readers have had theirs.
+bool ColdReads::slot_over_locked() const { return group_ && steps_ >= kStepsPerSlot; }
+
+void ColdReads::perform(const TurnPtr& turn) {
+  while (turn->step()) {
+    if (park(turn)) return;
+  }
+  turn->step = nullptr;  // what it captured goes before the caller resumes
+  const auto ended = std::exchange(turn->ended, nullptr);
+  std::function<void()> begin_group;
+  {
+    std::lock_guard lock(mutex_);
+    ++steps_;
+    --reading_;
+    --turns_;
+    if (!turn->background) --readers_;
+    start_more_locked();
+    begin_group = freed_locked();
+  }
+  if (begin_group) begin_group();
+  if (ended) ended();
+}
+
+/// True when the turn goes on after a group that waits.
+bool ColdReads::park(const TurnPtr& turn) {
+  std::function<void()> begin_group;
+  {
+    std::lock_guard lock(mutex_);
+    ++steps_;
+    if (!slot_over_locked()) return false;
+    --reading_;
+    parked_.push_back(turn);
+    begin_group = freed_locked();
+  }
+  if (begin_group) begin_group();
+  return true;
+}
+
+/// The group that waits, if nobody reads any more.
+std::function<void()> ColdReads::freed_locked() {
+  if (reading_ > 0 || !group_) return {};
+  group_running_ = true;
+  group_began_ = home_.now();
+  return std::exchange(group_, nullptr);
+}
+
+void ColdReads::before_group(std::function<void()> begin) {
+  {
+    std::lock_guard lock(mutex_);
+    const bool wait = shares_head_ && reading_ > 0 && group_time_ >= kSlowGroup;
+    if (wait) {
+      group_ = std::move(begin);
+      end_hold_after(kHoldMax, ++holds_);
+      return;
+    }
+    group_began_ = home_.now();
+    group_running_ = shares_head_ && group_time_ >= kSlowGroup;
+  }
+  begin();
+}
+
+void ColdReads::after_group() {
+  std::lock_guard lock(mutex_);
+  group_running_ = false;
+  group_time_ = (group_time_ * 3 + (home_.now() - group_began_)) / 4;
+  steps_ = 0;
+  auto parked = std::move(parked_);
+  parked_.clear();
+  for (auto& turn : parked) go_on_locked(std::move(turn));
+  start_more_locked();
+}
+
+void ColdReads::end_hold_after(base::Duration span, std::uint64_t hold) {
+  home_.post([self = weak_from_this(), &home = home_, span, hold] {
+    home.start_timer(home.now() + span, [self, hold] {
+      const auto reads = self.lock();
+      if (!reads) return;
+      std::function<void()> begin;
+      {
+        std::lock_guard lock(reads->mutex_);
+        if (reads->holds_ != hold || !reads->group_) return;
+        reads->group_running_ = true;
+        reads->group_began_ = reads->home_.now();
+        begin = std::exchange(reads->group_, nullptr);
+      }
+      begin();
+    });
+  });
+}
+
+std::size_t ColdReads::readers() const {
+  std::lock_guard lock(mutex_);
+  return readers_;
+}
+
+}  // namespace mq::storage

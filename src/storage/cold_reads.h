@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/disk_executor.h"
+#include "base/runtime.h"
+
+namespace mq::storage {
+
+/// Turns at one disk for those who read what is not in memory: readers far behind, searches, and
+/// behind all of them whoever reads in the background. At most two turns are under way at once, on
+/// threads of their own, so that no sync waits for a reader to come off a thread; who waits gets
+/// his turn in order.
+///
+/// On a disk whose journal has to wait for the same head, readers and groups take it by turns: a
+/// group waits for the reader's step under way, and the reader, after so many steps, for the group.
+/// Neither starves, and the head does not move between them with every request.
+///
+/// Thread-safe. As a DiskExecutor it takes work of one step; run() resumes the caller at home.
+class ColdReads final : public base::DiskExecutor, public std::enable_shared_from_this<ColdReads> {
+ public:
+  /// Reads at most kStepBytes; true while there is more to do.
+  using Step = std::function<bool()>;
+  static constexpr std::size_t kTurnsMax = 2;
+  static constexpr std::size_t kStepBytes = std::size_t{1} << 20;
+
+  /// `shares_head`: the journal lies on the same disk. Everything given outlives the last turn.
+  ColdReads(base::DiskExecutor& threads, base::Runtime& home, bool shares_head);
+
+  /// Returns when `step` has returned false, on the caller's executor.
+  asio::awaitable<void> take_turn(Step step);
+  void submit(std::function<void()> work) override;
+  /// For work that comes after all readers.
+  [[nodiscard]] base::DiskExecutor& background() noexcept { return background_; }
+
+  /// Calls `begin` once the head is free for a group of the journal: now, or when the readers have
+  /// come to the end of a step. One group at a time; after_group() follows.
+  void before_group(std::function<void()> begin);
+  void after_group();
+
+  /// Turns under way or waiting, without the background's.
+  [[nodiscard]] std::size_t readers() const;
+
+ private:
+  struct Turn {
+    Step step;
+    std::function<void()> ended;
+    bool background = false;
+  };
+  using TurnPtr = std::shared_ptr<Turn>;
+  class Background final : public base::DiskExecutor {
+   public:
+    explicit Background(ColdReads& reads) : reads_(reads) {}
+    void submit(std::function<void()> work) override;
+
+   private:
+    ColdReads& reads_;
+  };
+
+  void add(Turn turn);
+  void go_on_locked(TurnPtr turn);
+  void start_more_locked();
+  void perform(const TurnPtr& turn);
+  bool park(const TurnPtr& turn);
+  [[nodiscard]] bool slot_over_locked() const;
+  [[nodiscard]] std::function<void()> freed_locked();
+  void end_hold_after(base::Duration span, std::uint64_t hold);
+
+  base::DiskExecutor& threads_;
+  base::Runtime& home_;
+  const bool shares_head_;
+  Background background_;
+
+  mutable std::mutex mutex_;  // guards the following
+  std::deque<TurnPtr> waiting_;
+  std::deque<TurnPtr> waiting_behind_;  // in the background
+  std::vector<TurnPtr> parked_;         // in the middle, until a group has ended
+  std::size_t turns_ = 0;               // under way, parked ones among them
+  std::size_t reading_ = 0;             // of which so many read now
+  std::size_t readers_ = 0;
+  std::size_t steps_ = 0;  // read since the last group ended
+  bool group_running_ = false;
+  std::function<void()> group_;  // waits for the head
+  std::uint64_t holds_ = 0;
+  base::TimePoint group_began_{};
+  base::Duration group_time_{};  // of late
+};
+
+}  // namespace mq::storage
