@@ -61,7 +61,8 @@ struct MQ_EXPORT ProducerConfig : ClientConfig {
   /// How long a record may wait for company while requests are under way. A producer with nothing
   /// under way sends at once, whatever this says.
   Duration linger{5};
-  /// From send() to the record's result, retries included.
+  /// From send() to the record's result, retries included. An idempotent producer stops repeating
+  /// what may have been stored after five minutes in any case: for so long leaders surely know it.
   Duration delivery_timeout{120'000};
   /// How long the destructor waits for results before it fails what is left.
   Duration close_timeout{30'000};

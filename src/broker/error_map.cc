@@ -124,6 +124,8 @@ WireError map(replication::ReplicationErrc code) noexcept {
       return WireError::duplicate_sequence;
     case replication::ReplicationErrc::producer_fenced:
       return WireError::producer_fenced;
+    case replication::ReplicationErrc::too_many_producers:
+      return WireError::too_many_producers;
   }
   return WireError::internal;
 }

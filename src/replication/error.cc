@@ -30,6 +30,8 @@ class Category final : public boost::system::error_category {
         return "the batch is in the log already";
       case ReplicationErrc::producer_fenced:
         return "the producer has gone on in a later epoch";
+      case ReplicationErrc::too_many_producers:
+        return "so many producers appended lately that one more cannot be remembered";
     }
     return "unknown replication error";
   }

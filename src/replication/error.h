@@ -30,6 +30,8 @@ enum class ReplicationErrc {
   duplicate_sequence,
   /// The producer has gone on in a later epoch of its own.
   producer_fenced,
+  /// So many producers appended lately that one more would make the log forget one of them.
+  too_many_producers,
 };
 
 const boost::system::error_category& replication_category() noexcept;

@@ -40,17 +40,24 @@ Result<Partition::Admitted> Partition::admit(base::MutableBytes batch, const Bat
   if (!parsed.producer().known()) return Admitted{parsed, std::nullopt};
   // IDM-1, IDM-3: before size and space are asked for; a repeat of what is in the log must not
   // fail.
-  const auto verdict = check_sequence(log_.find_producer(parsed.producer_id()), parsed);
+  const auto* const known = log_.find_producer(parsed.producer_id());
+  const auto verdict = check_sequence(known, parsed);
   if (verdict.refusal) {
     order_.takes_over(origin);  // else what its client does about it could come second
     return verdict.refusal;
   }
-  if (!verdict.repeat_of) return Admitted{parsed, std::nullopt};
-  order_.appended(origin);
-  const auto& known = *verdict.repeat_of;
-  const storage::AppendInfo repeat{known.base_offset, known.end_offset(), log_.leader_epoch(),
-                                   known.append_time_ms, true};
-  return Admitted{parsed, repeat};
+  if (verdict.repeat_of) {
+    order_.appended(origin);
+    const auto& repeated = *verdict.repeat_of;
+    const storage::AppendInfo repeat{repeated.base_offset, repeated.end_offset(),
+                                     log_.leader_epoch(), repeated.append_time_ms, true};
+    return Admitted{parsed, repeat};
+  }
+  // IDM-6: whom the log would forget for this one may have a batch to repeat.
+  if (known == nullptr && !log_.has_room_for_a_producer() &&
+      !MQ_MUTANT("producers_forgotten_for_new_ones"))
+    return make_error_code(ReplicationErrc::too_many_producers);
+  return Admitted{parsed, std::nullopt};
 }
 
 Result<storage::AppendInfo> Partition::appended(const Result<storage::AppendInfo>& info,

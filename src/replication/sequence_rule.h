@@ -19,7 +19,7 @@ struct SequenceVerdict {
 /// the producer, null for nothing; `batch` names its producer. Changes nothing.
 ///
 /// - Nothing remembered: sequence 0 begins, anything else is refused: whether it is a repeat cannot
-///   be told.
+///   be told. (That a producer with a batch to repeat is not forgotten is the log's part.)
 /// - A lower producer epoch is refused for good, a higher one begins at sequence 0.
 /// - In the same epoch the next sequence is appended. One of the remembered batches again is a
 ///   repeat; one before them is refused as there already; one behind the next as a gap.

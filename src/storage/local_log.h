@@ -44,6 +44,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner, base::MutableBytes batch,
                                                    model::RecordBatchView parsed) override;
   const ProducerState* find_producer(std::int64_t producer_id) override;
+  bool has_room_for_a_producer() const override { return producers_.has_room(); }
   model::Offset log_start_offset() const override { return log_start_; }
   model::Offset log_end_offset() const override { return end_.offset; }
   model::Offset durable_offset() const override { return synced_.offset; }

@@ -80,6 +80,9 @@ class PartitionLog {
   /// What the log says of a producer's newest batches (IDM-4); null if nothing. Valid until the
   /// next call.
   [[nodiscard]] virtual const ProducerState* find_producer(std::int64_t producer_id) = 0;
+  /// Whether one more producer can be remembered without forgetting one that appended lately, whose
+  /// repeats would then be taken for new.
+  [[nodiscard]] virtual bool has_room_for_a_producer() const = 0;
 
   [[nodiscard]] virtual model::Offset log_start_offset() const = 0;
   [[nodiscard]] virtual model::Offset log_end_offset() const = 0;

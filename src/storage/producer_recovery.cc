@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/log.h"
 #include "base/mutants.h"
@@ -121,18 +122,25 @@ bool ProducerRecovery::belongs_here(const ProducerSnapshot& snapshot, std::size_
 }
 
 /// Nothing older than the table remembers has to be read: begins with the last segment whose first
-/// batch is that old.
+/// batch is that old. How old that is follows from the settled time, which lies no further back
+/// than the fourth stretch in which a segment's first batch, or the last of all, was appended.
 Result<void> ProducerRecovery::find_start_without_snapshot() {
-  const std::int64_t oldest = spec_.end.append_time_ms - ProducerTable::kRememberedMs;
+  std::int64_t oldest = std::numeric_limits<std::int64_t>::min();
+  std::int64_t stretch = SettledTime::stretch_of(spec_.end.append_time_ms);
+  std::size_t stretches = 1;
   std::size_t i = spec_.segments.size() - 1;
   for (; i > 0; --i) {
     MQ_TRY(const auto file,
            files_.open(path(segment_file_name(spec_.segments[i].base_offset)), OpenMode::read));
     BatchScanner scanner(*file, {}, bytes_of(i), BatchScanner::Depth::headers);
     MQ_TRY_VOID(scanner.next());
-    if (!scanner.at_end() && scanner.state() == BatchState::good &&
-        scanner.view().append_time_ms() < oldest)
-      break;
+    if (scanner.at_end() || scanner.state() != BatchState::good) continue;
+    const std::int64_t time_ms = scanner.view().append_time_ms();
+    if (time_ms < oldest) break;
+    if (stretches == SettledTime::kStretches || SettledTime::stretch_of(time_ms) == stretch)
+      continue;
+    stretch = SettledTime::stretch_of(time_ms);
+    if (++stretches == SettledTime::kStretches) oldest = time_ms - ProducerTable::kRememberedMs;
   }
   from_ = {i, 0, spec_.segments[i].base_offset};
   return {};

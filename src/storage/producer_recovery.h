@@ -37,9 +37,9 @@ struct RecoveredProducers {
 };
 
 /// The producer table of a log: from the newest snapshot that belongs to it, and the batches behind
-/// that one; without any, from the batches of the last 24 hours by append time. Removes, durably,
-/// snapshots above the log end: the log will grow past them with other batches. Blocks; runs on a
-/// disk thread. An error is the disk's.
+/// that one; without any, from the batches of about the last 24 hours by append time. Removes,
+/// durably, snapshots above the log end: the log will grow past them with other batches. Blocks;
+/// runs on a disk thread. An error is the disk's.
 Result<RecoveredProducers> recover_producers(base::FileSystem& files,
                                              const ProducerRecoverySpec& spec);
 

@@ -56,8 +56,7 @@ bool take_producer(FieldReader& in, ProducerSnapshot& snapshot) {
   ProducerState state(producer);
   for (std::uint32_t i = 0; i < batches; ++i) {
     const ProducerBatch batch = take_batch(in);
-    if (!fits(batch, state, snapshot.end_offset, snapshot.producers.newest_append_time_ms()))
-      return false;
+    if (!fits(batch, state, snapshot.end_offset, snapshot.producers.times().newest())) return false;
     state.add(producer.epoch, batch);
   }
   return snapshot.producers.restore(state);
@@ -79,7 +78,7 @@ std::vector<std::byte> encode_producer_snapshot(const model::PartitionId& partit
   out.put(last_batch.segment_base.value());
   out.put(last_batch.position);
   out.put(last_batch.stamp_crc);
-  out.put(producers.newest_append_time_ms());
+  for (const std::int64_t end : producers.times().ends()) out.put(end);
   out.put(static_cast<std::uint32_t>(producers.size()));
   for (const auto& state : producers.states()) {
     out.put(state.producer().id);
@@ -101,8 +100,12 @@ Result<ProducerSnapshot> decode_producer_snapshot(base::Bytes body) {
   snapshot.last_batch.segment_base = Offset(in.take<std::int64_t>());
   snapshot.last_batch.position = in.take<std::uint64_t>();
   snapshot.last_batch.stamp_crc = in.take<std::uint32_t>();
-  snapshot.producers.set_newest_append_time_ms(in.take<std::int64_t>());
-  if (!in.ok() || !topic || snapshot.end_offset < Offset(0)) return malformed();
+  SettledTime::Ends ends;
+  for (auto& end : ends) end = in.take<std::int64_t>();
+  SettledTime times;
+  if (!in.ok() || !topic || snapshot.end_offset < Offset(0) || !times.set_ends(ends))
+    return malformed();
+  snapshot.producers.set_times(times);
   snapshot.partition.topic = *topic;
   const auto producers = in.take_count(kProducerBytes + kBatchBytes);
   for (std::uint32_t i = 0; i < producers; ++i) {

@@ -17,8 +17,25 @@ void ProducerState::drop_oldest(std::size_t count) noexcept {
   count_ -= count;
 }
 
+void SettledTime::note(std::int64_t append_time_ms) noexcept {
+  if (append_time_ms <= newest()) return;
+  if (newest() >= 0 && stretch_of(append_time_ms) != stretch_of(newest()))
+    std::ranges::copy_backward(ends_.begin(), ends_.end() - 1, ends_.end());
+  ends_.front() = append_time_ms;
+}
+
+bool SettledTime::set_ends(const Ends& ends) noexcept {
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] < -1) return false;
+    if (i == 0 || ends[i] == -1) continue;
+    if (ends[i] > ends[i - 1] || stretch_of(ends[i]) == stretch_of(ends[i - 1])) return false;
+  }
+  ends_ = ends;
+  return true;
+}
+
 void ProducerTable::note(const model::RecordBatchView& batch) {
-  newest_append_time_ms_ = std::max(newest_append_time_ms_, batch.append_time_ms());
+  times_.note(batch.append_time_ms());
   if (newest_first_.size() == producers_max_) drop_expired();
   const auto producer = batch.producer();
   if (!producer.known() || producer.epoch < 0 || batch.base_sequence() < 0) return;
@@ -46,7 +63,7 @@ void ProducerTable::forget_below(model::Offset log_start) {
 const ProducerState* ProducerTable::find(std::int64_t producer_id) {
   const auto found = by_id_.find(producer_id);
   if (found == by_id_.end()) return nullptr;
-  const std::int64_t oldest = newest_append_time_ms_ - kRememberedMs;
+  const std::int64_t oldest = oldest_remembered();
   found->second->drop_while([&](const ProducerBatch& b) { return b.append_time_ms < oldest; });
   if (!found->second->empty()) return &*found->second;
   remove(found->second);
@@ -64,9 +81,14 @@ bool ProducerTable::restore(ProducerState state) {
   return true;
 }
 
+bool ProducerTable::has_room() const noexcept {
+  if (newest_first_.size() < producers_max_) return true;
+  return newest_first_.back().newest().append_time_ms <= times_.settled();
+}
+
 /// Append times do not fall, so those that expired are the ones that appended longest ago.
 void ProducerTable::drop_expired() {
-  const std::int64_t oldest = newest_append_time_ms_ - kRememberedMs;
+  const std::int64_t oldest = oldest_remembered();
   while (!newest_first_.empty() && newest_first_.back().newest().append_time_ms < oldest)
     remove(std::prev(newest_first_.end()));
 }

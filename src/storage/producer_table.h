@@ -58,12 +58,48 @@ class ProducerState {
   std::size_t count_ = 0;
 };
 
+/// A time that surely lies some minutes back, told from the append times of a
+/// log alone.
+///
+/// Time is cut into stretches of five minutes, of which only those count in
+/// which something was appended: settled() is the last append time of the
+/// fourth newest one. So at least five minutes have passed since, even if the
+/// clock was set ahead by any amount meanwhile, which makes one stretch of a
+/// single moment and another of its neighbour.
+class SettledTime {
+ public:
+  static constexpr std::int64_t kStretchMs = std::int64_t{5} * 60 * 1000;
+  static constexpr std::size_t kStretches = 4;
+  using Ends = std::array<std::int64_t, kStretches>;
+
+  void note(std::int64_t append_time_ms) noexcept;
+  [[nodiscard]] std::int64_t newest() const noexcept { return ends_.front(); }
+  /// -1: the log is too young.
+  [[nodiscard]] std::int64_t settled() const noexcept { return ends_.back(); }
+  [[nodiscard]] static std::int64_t stretch_of(std::int64_t time_ms) noexcept {
+    return time_ms / kStretchMs;
+  }
+
+  /// The last append times of the stretches, the newest first; -1 where there
+  /// is none yet.
+  [[nodiscard]] const Ends& ends() const noexcept { return ends_; }
+  /// False, and nothing changed, for what no log gives.
+  [[nodiscard]] bool set_ends(const Ends& ends) noexcept;
+
+ private:
+  Ends ends_{-1, -1, -1, -1};
+};
+
 /// Who appended what lately in one partition, so that a repeated batch is known again.
 ///
 /// A pure function of the log between its start and its end (IDM-4): it remembers of each producer
 /// the newest five batches that lie wholly or partly above the log start and were appended within
-/// 24 hours of the log's newest batch, by append time; of the producers, the 4,096 that appended
+/// 24 hours of the log's settled time, by append time; of the producers, the 4,096 that appended
 /// last (about 1 MiB). No clock, no order of arrival of anything but the batches themselves.
+///
+/// IDM-6: what is forgotten must be too old to be sent again, or the repeat
+/// would be taken for new. So whoever appends asks has_room() first: a producer
+/// that appended after the settled time makes room for nobody.
 class ProducerTable {
  public:
   static constexpr std::size_t kProducersMax = 4096;
@@ -82,26 +118,28 @@ class ProducerTable {
   /// Null for a producer nothing is remembered of. Its batches are all still remembered.
   [[nodiscard]] const ProducerState* find(std::int64_t producer_id);
   [[nodiscard]] std::size_t size() const noexcept { return newest_first_.size(); }
-  [[nodiscard]] std::int64_t newest_append_time_ms() const noexcept {
-    return newest_append_time_ms_;
-  }
+  /// One more producer can be remembered without forgetting one that appended a
+  /// moment ago.
+  [[nodiscard]] bool has_room() const noexcept;
+  [[nodiscard]] const SettledTime& times() const noexcept { return times_; }
 
   /// Everything, the producer that appended last first. Expired batches may be among it.
   [[nodiscard]] const std::list<ProducerState>& states() const noexcept { return newest_first_; }
   /// For a table read from a snapshot: adds behind those that are there. False, and nothing
   /// changed, for what no table holds (an id twice, more than fit, newer than the one before).
   [[nodiscard]] bool restore(ProducerState state);
-  void set_newest_append_time_ms(std::int64_t time_ms) noexcept {
-    newest_append_time_ms_ = time_ms;
-  }
+  void set_times(const SettledTime& times) noexcept { times_ = times; }
 
  private:
   using Place = std::list<ProducerState>::iterator;
+  [[nodiscard]] std::int64_t oldest_remembered() const noexcept {
+    return times_.settled() - kRememberedMs;
+  }
   void drop_expired();
   void remove(Place place);
 
   std::size_t producers_max_;
-  std::int64_t newest_append_time_ms_ = -1;
+  SettledTime times_;
   std::list<ProducerState> newest_first_;
   // Ordered, so that no choice of ids makes a lookup slow.
   std::map<std::int64_t, Place> by_id_;

@@ -10,6 +10,7 @@ import check_errors  # noqa: E402
 import check_format  # noqa: E402
 import check_includes  # noqa: E402
 import check_invariants  # noqa: E402
+import check_mutants  # noqa: E402
 import check_seams  # noqa: E402
 
 CHECKS = {
@@ -17,6 +18,7 @@ CHECKS = {
     'seams': check_seams.check,
     'coroutines': check_coroutines.check,
     'invariants': check_invariants.check,
+    'mutants': check_mutants.check,
     'errors': check_errors.check,
     'docs': check_docs.check,
     'format': check_format.check,

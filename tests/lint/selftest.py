@@ -175,6 +175,16 @@ class Invariants(Case):
         self.refused('invariants', {'src/INVARIANTS.md': 'nothing\n'}, 'lists no rule')
 
 
+class Mutants(Case):
+    good = {'src/a/a.cc': 'if (MQ_MUTANT("one")) x();\n', 'tests/unit/a.cc': 'const base::EnabledMutant enabled("one");\n'}
+
+    def test_switches_and_tests_name_each_other(self):
+        self.accepted('mutants', self.good)
+        self.accepted('mutants', {**self.good, 'src/a/b.cc': 'MQ_MUTANT("two")\n', 'tests/sim/m.cc': 'Mistake{"two", f, 3}\n'})
+        self.refused('mutants', {**self.good, 'src/a/b.cc': '\nMQ_MUTANT("two")\n'}, 'src/a/b.cc:2: no test switches two on')
+        self.refused('mutants', {**self.good, 'tests/sim/m.cc': 'noticed("gone", 3)\n'}, 'there is no switch gone')
+
+
 class Errors(Case):
     def test_numbers_and_names(self):
         self.accepted('errors', {'include/mq/errors.def': 'MQ_ERROR(1, timed_out, "a")\nMQ_ERROR(2, closed, "b (c)")\n'})

@@ -60,6 +60,8 @@ class BrokerMachine {
   std::int64_t lowest_skew_ms = 0;
   /// A day may have passed between two batches, after which a log forgets producers.
   bool producers_forgotten = false;
+  /// It may have passed between two tries of one batch.
+  bool retries_forgotten = false;
   std::string violation;
 
  private:

@@ -9,6 +9,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Longer than a producer tries one batch again.
+constexpr auto kRetries = 60s;
+
 }  // namespace
 
 void BrokerTrouble::start() {
@@ -96,6 +99,13 @@ void BrokerTrouble::jump_the_clock() {
   machine_.lowest_skew_ms = std::min(machine_.lowest_skew_ms, machine_.clock_skew_ms);
   if (machine_.clock_skew_ms - machine_.lowest_skew_ms > kNearlyADayMs)
     machine_.producers_forgotten = true;
+  // One jump is no five minutes (IDM-6), several within a batch's retries may
+  // pass for them.
+  constexpr std::size_t kJumps = 3;
+  if (by > 0) jumps_.push_back(machine_.runtime.now());
+  if (jumps_.size() > kJumps) jumps_.pop_front();
+  if (jumps_.size() == kJumps && machine_.runtime.now() - jumps_.front() < kRetries)
+    machine_.retries_forgotten = machine_.producers_forgotten;
   if (present_.life) present_.life->jump_wall_clock(by);
 }
 

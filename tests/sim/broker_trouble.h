@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+
 #include "sim/topic_keeper.h"
 
 namespace mq::sim {
@@ -30,6 +32,7 @@ class BrokerTrouble {
   const std::vector<std::string> clients_;  // their nodes; producers more than once
   /// Else the topics have a long history, in which order shows best.
   const bool replaces_topics_ = machine_.random.chance(0.5);
+  std::deque<base::TimePoint> jumps_;  // the newest ones of the clock, ahead
   bool ending_ = false;
   bool ended_ = true;
 };

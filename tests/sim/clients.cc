@@ -129,7 +129,7 @@ bool SimProducer::send_one(client::ProducerTopic& topic) {
 }
 
 void SimProducer::delivered(const DeliveryRange& range) {
-  if (machine_.producers_forgotten) sent_.forgotten();
+  if (machine_.retries_forgotten) sent_.forgotten();
   for (std::size_t i = 0; i < range.count; ++i) {
     const std::uint64_t number = range.cookies[i];
     sent_.result(number, range.ok(), range.attempts > 1);

@@ -37,7 +37,8 @@ struct ProduceBatch {
   std::size_t buffered_bytes = 0;  ///< its share of buffer_bytes
   std::uint64_t flush_epoch = 0;
   std::uint32_t attempts = 0;
-  std::uint32_t unanswered = 0;  ///< of these; each may have been appended
+  std::uint32_t unanswered = 0;    ///< of these; each may have been appended
+  base::TimePoint doubtful_since;  ///< when the first of the unanswered ones was sent
 
   std::int32_t producer_epoch = -1;
   std::int32_t base_sequence = -1;  ///< -1: none was given yet

@@ -19,6 +19,8 @@ constexpr std::size_t kEntriesMax = 1000;
 constexpr Duration kLingerWhileBusy{1};
 constexpr milliseconds kBackOffMin{20};
 constexpr milliseconds kBackOffMax{1000};
+/// For so long a leader surely knows a batch again that it may have appended.
+constexpr std::chrono::minutes kRepeatable{5};
 
 model::Codec codec_of(Compression compression) {
   return static_cast<model::Codec>(static_cast<std::uint8_t>(compression));
@@ -54,6 +56,7 @@ bool refused_before_append(const protocol::Status& status) {
     case protocol::WireError::unknown_producer:
     case protocol::WireError::out_of_order_sequence:
     case protocol::WireError::producer_fenced:
+    case protocol::WireError::too_many_producers:
       return !status.advice.maybe_applied;
     default:
       return false;
@@ -334,7 +337,7 @@ bool ProduceSender::dispatch(net::ClientConnection& connection, const SentPtr& s
     ++entry.partition->sequence;
     ++stats_.batches_sent;
     if (entry.batch->attempts++ > 0) ++stats_.batches_retried;
-    ++entry.batch->unanswered;
+    if (entry.batch->unanswered++ == 0) entry.batch->doubtful_since = now;
   }
   const bool accepted =
       config_.acks == Acks::none
@@ -575,10 +578,15 @@ void ProduceSender::expire(ProducerPartition& partition) {
   const base::TimePoint now = core_.runtime.now();
   accumulator_.take_open(partition, false, now - config_.delivery_timeout);
   for (const ProduceBatchPtr& batch : partition.queue) {
-    if (batch->deadline > now) break;
-    if (batch->done) continue;
-    std::string text = fmt::format("{}: not acknowledged within {} ms", partition_text(partition),
-                                   config_.delivery_timeout.count());
+    if (batch->deadline > now && batch->attempts == 0) break;
+    // CLI-5: later the leader might take it for new.
+    const bool repeatable =
+        !idempotent_ || batch->unanswered == 0 || now - batch->doubtful_since < kRepeatable;
+    if (batch->done || (batch->deadline > now && repeatable)) continue;
+    const auto limit = std::min<milliseconds>(
+        config_.delivery_timeout, repeatable ? milliseconds::max() : milliseconds(kRepeatable));
+    std::string text =
+        fmt::format("{}: not acknowledged within {} ms", partition_text(partition), limit.count());
     if (!partition.trouble.empty()) text += ": " + partition.trouble;
     Error error = make_error(Errc::delivery_timed_out, std::move(text));
     error.maybe_applied = batch->unanswered > 0;

@@ -3,7 +3,7 @@
 import socket
 import struct
 
-HELLO, METADATA, PRODUCE, FETCH = 1, 3, 4, 5
+HELLO, METADATA, PRODUCE, FETCH, INIT_PRODUCER = 1, 3, 4, 5, 13
 
 
 def _table():
@@ -159,3 +159,60 @@ def open_session(broker, **options):
     code = wire.status()
     assert code == 0, f"Hello was answered with error {code}"
     return wire
+
+
+def zigzag(value):
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def unzigzag(value):
+    return value >> 1 ^ -(value & 1)
+
+
+def named_batch(producer, epoch, sequence, records, value=b"v"):
+    """A batch as a client sends it, with `records` records of one value each."""
+    body_records = b""
+    for i in range(records):
+        record = (b"\0" + varint(0) + varint(i) + varint(0) + varint(len(value) + 1) + value + varint(0) + varint(0))
+        body_records += varint(len(record)) + record
+    now = 1_700_000_000_000
+    body = struct.pack("<BBBBHHIIqqqiiQII", 1, 12, 0, 0, 0, 0, records, records - 1, now, now, producer, epoch, sequence, 0,
+                       len(body_records), 0) + body_records
+    head = struct.pack("<qIiqI", -1, 32 + len(body), -1, -1, crc32c(body))
+    return head + struct.pack("<I", crc32c(head)) + body
+
+
+def partition_field(number, topic, partition):
+    return field_bytes(number, field_bytes(1, topic) + field_varint(2, partition))
+
+
+def produce_frame(topic, partition, sequence, batch):
+    entry = partition_field(1, topic, partition) + field_varint(2, len(batch)) + field_varint(3, sequence)
+    return frame(PRODUCE, field_varint(1, 10_000) + field_varint(16, 2) + field_bytes(17, entry), batch)
+
+
+class Produced:
+    """One result of a Produce answer."""
+
+    def __init__(self, fields):
+        result = parse(fields[16][0])
+        status = parse(result[2][0]) if 2 in result else {}
+        self.code = status.get(1, [0])[0]
+        self.flags = status.get(2, [0])[0]
+        self.text = status.get(3, [b""])[0].decode()
+        self.offset = unzigzag(result[3][0]) if 3 in result else 0
+        self.append_time_ms = unzigzag(result[4][0]) if 4 in result else 0
+
+
+def produce(session, topic, partition, sequence, batch):
+    session.send(produce_frame(topic, partition, sequence, batch))
+    fields = session.answer()[4]
+    assert status_code(fields) == 0, fields
+    return Produced(fields)
+
+
+def init_producer(session):
+    """(error, producer id, epoch)"""
+    session.send(frame(INIT_PRODUCER, field_varint(1, 10_000)))
+    fields = session.answer()[4]
+    return status_code(fields), unzigzag(fields.get(16, [0])[0]), unzigzag(fields.get(17, [0])[0])

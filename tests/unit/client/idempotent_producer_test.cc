@@ -200,6 +200,37 @@ TEST_F(IdempotentProducerTest, AForgottenProducersUnansweredBatchIsNotSentAsAnot
   EXPECT_EQ(stored(), (std::vector<std::string>{"a", "b", "c"}));
 }
 
+// CLI-5, IDM-6
+TEST_F(IdempotentProducerTest, WhatMayBeThereIsNotSentForLongerThanALeaderKnowsIt) {
+  auto made = producer_config();
+  made.delivery_timeout = std::chrono::minutes(30);
+  made.request_timeout = seconds(2);
+  const auto orders = begin(std::move(made));
+  ASSERT_TRUE(deliver(*orders, "a"));
+  broker->mute = true;
+  const auto sent_at = client_runtime.now();
+  ASSERT_EQ(send(*orders, "b"), Appended::accepted);
+  ASSERT_TRUE(simulator.run_until([&] { return results.contains("b"); }, std::chrono::minutes(30)));
+  EXPECT_GE(client_runtime.now() - sent_at, std::chrono::minutes(5));
+  EXPECT_LE(client_runtime.now() - sent_at, std::chrono::minutes(6));
+  ASSERT_FALSE(results["b"].front());
+  EXPECT_EQ(results["b"].front().error().code, Errc::delivery_timed_out);
+  EXPECT_TRUE(results["b"].front().error().maybe_applied);
+  // What was refused each time is surely not there, and has its whole time.
+  broker->mute = false;
+  broker->break_connections();
+  broker->refuse = [](const FakeBroker::Produced&) {
+    return std::optional(Status::of(WireError::too_many_producers, "a crowd", 1));
+  };
+  ASSERT_EQ(send(*orders, "c"), Appended::accepted);
+  simulator.run_for(std::chrono::minutes(10));
+  EXPECT_FALSE(results.contains("c"));
+  broker->refuse = nullptr;
+  ASSERT_TRUE(wait_for_results());
+  EXPECT_TRUE(results["c"].front());
+  EXPECT_EQ(stored(), (std::vector<std::string>{"a", "b", "c"}));
+}
+
 TEST_F(IdempotentProducerTest, WithoutAcksOrSwitchedOffNothingIsNamed) {
   auto made = producer_config();
   made.acks = Acks::none;

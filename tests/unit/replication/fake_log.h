@@ -44,6 +44,7 @@ class FakeLog final : public storage::PartitionLog {
   const storage::ProducerState* find_producer(std::int64_t producer_id) override {
     return producers_.find(producer_id);
   }
+  bool has_room_for_a_producer() const override { return producers_.has_room(); }
   model::Offset log_start_offset() const override { return model::Offset(start_); }
   model::Offset log_end_offset() const override { return model::Offset(end_); }
   model::Offset durable_offset() const override { return model::Offset(confirmed_); }
@@ -123,7 +124,7 @@ class FakeLog final : public storage::PartitionLog {
   model::TopicSettings settings_;
   model::LeaderEpoch leader_epoch_{1};
   std::vector<storage::EpochStart> epoch_starts_;
-  storage::ProducerTable producers_;
+  storage::ProducerTable producers_{8};
   std::int64_t time_ms_ = 1'000'000;
   std::int64_t start_ = 0;
   std::int64_t end_ = 0;

@@ -338,6 +338,30 @@ TEST_F(RepeatUnderMemory, ADamagedBatchIsNotTakenForARepeat) {
   EXPECT_EQ(partition.append({}, batch, {1, 2, 0}).error(), model::ModelErrc::corrupt_batch);
 }
 
+// IDM-6: a producer with a batch to repeat is not forgotten for others.
+TEST_F(RepeatUnderMemory, AProducerTooManyIsRefusedAndNobodyIsForgotten) {
+  const auto send_as = [&](std::uint64_t number, std::int64_t producer) {
+    auto batch = testing::produced_batch("record", 2, {producer, 0}, 0);
+    return partition.append({}, batch, {1, 1, number});
+  };
+  std::uint64_t number = 0;
+  for (const std::int64_t producer : {1, 2, 3, 4, 5, 6, 7, 8})
+    ASSERT_TRUE(send_as(number++, producer));
+  const auto end = partition.log_end_offset();
+  EXPECT_EQ(send_as(number, 9).error(), ReplicationErrc::too_many_producers);
+  // Like every batch that was not appended, it holds back those behind it.
+  auto behind = testing::produced_batch("record", 2, {9, 0}, 2);
+  EXPECT_EQ(partition.append({}, behind, {1, 1, number + 1}).error(),
+            ReplicationErrc::out_of_order);
+  const auto again = send_as(number, 1);
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->repeat);
+  EXPECT_EQ(partition.log_end_offset(), end);
+  const base::EnabledMutant mutant("producers_forgotten_for_new_ones");
+  ASSERT_TRUE(send_as(number + 1, 9));
+  EXPECT_FALSE(send_as(number + 2, 1)->repeat);
+}
+
 TEST_F(RepeatUnderMemory, TheTestsNoticeARepeatThatIsAnsweredAsAGap) {
   const base::EnabledMutant mutant("duplicate_answered_out_of_order");
   ASSERT_TRUE(send(1, 0, 0));

@@ -89,7 +89,7 @@ TEST(ProducerRecoveryTest, SnapshotsAreCaches) {
       }
       world.start();
       expect_remembered_as_in_the_log(world, kProducers, fmt::format("round {}", round));
-      producers.fill(world, 40);
+      producers.fill(world, 120);  // a new segment comes, and a snapshot with it
       end();
     }
   }

@@ -11,9 +11,16 @@ using model::Offset;
 using storage::ProducerState;
 using storage::ProducerTable;
 
+/// Appends until then, in three stretches of which the last batches are known.
+storage::SettledTime sample_times() {
+  storage::SettledTime times;
+  EXPECT_TRUE(times.set_ends({1'700'000'000'005, 1'699'999'000'000, 1'600'000'000'000, -1}));
+  return times;
+}
+
 ProducerTable sample_table() {
   ProducerTable table;
-  table.set_newest_append_time_ms(1'700'000'000'005);
+  table.set_times(sample_times());
   ProducerState newer({1001, 0});
   newer.add(0, {10, 1, Offset(40), 1'700'000'000'003, 0x11223344});
   newer.add(0, {12, 0, Offset(44), 1'700'000'000'005, 0x55667788});
@@ -40,7 +47,7 @@ TEST(ProducerSnapshotTest, ComesBackAsItWas) {
   EXPECT_EQ(snapshot->position, 400u);
   EXPECT_EQ(snapshot->last_batch, (storage::BatchPlace{Offset(40), 280, 0xcafebabe}));
   EXPECT_EQ(snapshot->producers.size(), 2u);
-  EXPECT_EQ(snapshot->producers.newest_append_time_ms(), 1'700'000'000'005);
+  EXPECT_EQ(snapshot->producers.times().ends(), sample_times().ends());
   auto expected = sample_table();
   for (const std::int64_t id : {1001, 7})
     EXPECT_EQ(remembered(snapshot->producers.find(id)), remembered(expected.find(id))) << id;
@@ -49,14 +56,15 @@ TEST(ProducerSnapshotTest, ComesBackAsItWas) {
 /// The worked example of FORMAT.md.
 TEST(ProducerSnapshotTest, TheBytesAreThoseOfTheDescription) {
   const std::string expected =
-      "4d5150524f44530a0100000078000000d2979f133031323334354637b8393a3b3c3d3e3f03000000"
+      "4d5150524f44530a01000000900000000f0627713031323334354637b8393a3b3c3d3e3f03000000"
       "2c000000000000002800000000000000900100000000000028000000000000001801000000000000"
-      "bebafeca0568e5cf8b01000001000000e90300000000000000000000010000000a00000001000000"
-      "2a000000000000000568e5cf8b01000044332211";
+      "bebafeca0568e5cf8b010000c025d6cf8b01000000806e8774010000ffffffffffffffff01000000"
+      "e90300000000000000000000010000000a000000010000002a000000000000000568e5cf8b010000"
+      "44332211";
   const auto topic = base::Uuid::from_hex("3031323334354637b8393a3b3c3d3e3f");
   ASSERT_TRUE(topic);
   ProducerTable table;
-  table.set_newest_append_time_ms(1'700'000'000'005);
+  table.set_times(sample_times());
   ProducerState state({1001, 0});
   state.add(0, {10, 1, Offset(42), 1'700'000'000'005, 0x11223344});
   ASSERT_TRUE(table.restore(state));
@@ -88,8 +96,11 @@ TEST(ProducerSnapshotTest, NumbersOutOfBoundsAreRefused) {
     base::store_le(changed.data() + at, value);
     return static_cast<bool>(storage::decode_producer_snapshot(changed));
   };
-  const std::size_t producers = 16 + 4 + 8 + 8 + 8 + 8 + 8 + 4 + 8;
+  const std::size_t times = 16 + 4 + 8 + 8 + 8 + 8 + 8 + 4;
+  const std::size_t producers = times + 4 * 8;
   const std::size_t first = producers + 4;
+  EXPECT_FALSE(with(times + 8, std::int64_t{1'700'000'000'006}));  // the stretch before is newer
+  EXPECT_FALSE(with(times, std::int64_t{-2}));
   EXPECT_TRUE(with(producers, std::uint32_t{2}));
   EXPECT_FALSE(with(producers, std::uint32_t{1}));
   EXPECT_FALSE(with(producers, std::uint32_t{0xffffffff}));

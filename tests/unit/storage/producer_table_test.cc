@@ -10,6 +10,7 @@ using storage::ProducerState;
 using storage::ProducerTable;
 
 constexpr std::int64_t kDayMs = std::int64_t{24} * 60 * 60 * 1000;
+constexpr std::int64_t kStretchMs = storage::SettledTime::kStretchMs;
 
 /// Stamps batches one behind the other and notes them.
 struct Appender {
@@ -64,24 +65,94 @@ TEST(ProducerTableTest, BatchesWithoutANameAreNotRemembered) {
   model::stamp(bytes, Offset(0), model::LeaderEpoch(1), 77);
   table.note(*model::RecordBatchView::parse(bytes));
   EXPECT_EQ(table.size(), 0u);
-  EXPECT_EQ(table.newest_append_time_ms(), 77);
+  EXPECT_EQ(table.times().newest(), 77);
 }
 
 // IDM-4
-TEST(ProducerTableTest, BatchesExpireByTheAppendTimeOfTheNewestOne) {
+TEST(ProducerTableTest, BatchesExpireADayBeforeTheSettledTime) {
   Appender log;
-  log.append(3, 0, 0);
+  log.append(3, 0, 0);  // offset 0
   log.time_ms += kDayMs;
   log.append(3, 0, 1);
   log.append(4, 0, 0);
-  EXPECT_EQ(log.offsets(3), (std::vector<std::int64_t>{0, 1}));
   log.time_ms += 1;
   log.append(4, 0, 1);
+  std::int32_t next = 2;
+  const auto pass_stretch = [&] {
+    log.time_ms += kStretchMs;
+    log.append(4, 0, next++);
+  };
+  pass_stretch();
+  pass_stretch();
+  EXPECT_EQ(log.offsets(3), (std::vector<std::int64_t>{0, 1}));
+  pass_stretch();  // now what was appended a day and a millisecond after it is
+                   // settled
   EXPECT_EQ(log.offsets(3), (std::vector<std::int64_t>{1}));
   log.time_ms += kDayMs;
-  log.append(4, 0, 2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(log.table.find(3), nullptr);
+    pass_stretch();
+  }
+  pass_stretch();
   EXPECT_EQ(log.table.find(3), nullptr);
-  EXPECT_EQ(log.offsets(4), (std::vector<std::int64_t>{3, 4}));
+}
+
+// IDM-6
+TEST(ProducerTableTest, AClockThatJumpsForgetsNothingForFiveMinutes) {
+  for (const std::int64_t before_ms : {std::int64_t{0}, kStretchMs - 1}) {
+    for (const std::int64_t after_ms : {std::int64_t{1}, kStretchMs - 1}) {
+      Appender log(2);
+      for (log.time_ms = 990 * kStretchMs; log.time_ms < 1'000 * kStretchMs; log.time_ms += 70'000)
+        log.append(4, 0, 0);
+      log.time_ms = 1'000 * kStretchMs + before_ms;
+      log.append(3, 0, 0);
+      log.time_ms = 9'000 * kStretchMs + after_ms;
+      const std::int64_t jumped_ms = log.time_ms;
+      for (int i = 0; log.time_ms - jumped_ms < kStretchMs; ++i, log.time_ms += 10'000) {
+        log.append(4, 0, i);
+        ASSERT_NE(log.table.find(3), nullptr) << before_ms << " " << after_ms << " " << i;
+        ASSERT_FALSE(log.table.has_room());
+      }
+      for (int i = 0; i < 4; ++i, log.time_ms += kStretchMs) log.append(4, 0, i);
+      EXPECT_TRUE(log.table.has_room());
+      EXPECT_EQ(log.table.find(3), nullptr);
+    }
+  }
+}
+
+// IDM-6
+TEST(ProducerTableTest, ThereIsRoomForAnotherOnlyInThePlaceOfOneThatIsSilent) {
+  Appender log(3);
+  for (const std::int64_t id : {1, 2, 3}) {
+    EXPECT_TRUE(log.table.has_room());
+    log.append(id, 0, 0);
+  }
+  std::int32_t next = 1;
+  std::int64_t silent_ms = 0;
+  for (; !log.table.has_room(); silent_ms += 20'000, log.time_ms += 20'000) {
+    ASSERT_LE(silent_ms, 4 * kStretchMs);
+    log.append(1, 0, next);
+    log.append(2, 0, next++);
+  }
+  EXPECT_GE(silent_ms, 2 * kStretchMs);
+  log.append(4, 0, 0);
+  EXPECT_EQ(log.table.find(3), nullptr);
+  EXPECT_FALSE(log.table.has_room());
+}
+
+TEST(SettledTimeTest, TakesBackWhatALogGivesAndNothingElse) {
+  using storage::SettledTime;
+  SettledTime times;
+  constexpr std::int64_t kUnit = SettledTime::kStretchMs;
+  EXPECT_TRUE(times.set_ends({-1, -1, -1, -1}));
+  EXPECT_TRUE(times.set_ends({9 * kUnit, 7 * kUnit + 1, 7 * kUnit - 1, -1}));
+  EXPECT_EQ(times.newest(), 9 * kUnit);
+  EXPECT_EQ(times.settled(), -1);
+  EXPECT_FALSE(times.set_ends({9 * kUnit + 1, 9 * kUnit, -1, -1}));  // one stretch
+  EXPECT_FALSE(times.set_ends({kUnit, 9 * kUnit, -1, -1}));
+  EXPECT_FALSE(times.set_ends({9 * kUnit, -1, kUnit, -1}));
+  EXPECT_FALSE(times.set_ends({-2, -1, -1, -1}));
+  EXPECT_EQ(times.newest(), 9 * kUnit);
 }
 
 TEST(ProducerTableTest, WhatLiesBelowTheLogStartIsForgotten) {
