@@ -192,6 +192,11 @@ asio::awaitable<Result<void>> Broker::start_controller() {
 
 asio::awaitable<Result<void>> Broker::recover() {
   auto known = partitions_.known(*controller_->image());
+  // Running out of descriptors would look like a disk that fails.
+  if (const auto why = parts_.why_not_served ? parts_.why_not_served(known.size()) : std::string();
+      !why.empty())
+    co_return refuse(make_error_code(base::BaseErrc::not_permitted), WireError::config_invalid,
+                     why);
   auto progress = [this](const storage::RecoveryProgress& at) {
     status(fmt::format("recovering {}/{} partitions, {} read", at.partitions_done, at.partitions,
                        at.bytes_scanned));

@@ -37,6 +37,8 @@ struct BrokerParts {
   std::vector<std::string> warnings;  ///< for `mqctl status`
   /// Told what a start or stop is doing; may be empty.
   std::function<void(const std::string&)> on_status;
+  /// Why so many partitions cannot be served here; an empty answer: they can. May be empty.
+  std::function<std::string(std::size_t partitions)> why_not_served;
 };
 
 /// One broker: workers, listener, controller, metadata store and disks, wired together.

@@ -68,6 +68,9 @@ BrokerParts Daemon::parts() {
   parts.limits = limits_of(config_, runtimes_.size());
   parts.limits.connections = connections_possible(config_, around);
   parts.limits.partitions = partitions_possible(config_, around);
+  parts.why_not_served = [this, around](std::size_t partitions) {
+    return broker::why_not_served(config_, around, partitions);
+  };
   for (const auto& runtime : runtimes_) parts.workers.push_back(runtime.get());
   parts.network = network_.get();
   parts.move_stream = [this](std::unique_ptr<base::Stream> stream, std::size_t worker) {

@@ -93,4 +93,16 @@ std::size_t partitions_possible(const config::BrokerConfig& config, const Surrou
   return static_cast<std::size_t>(std::max(free - std::min(free, connections), kAtLeast));
 }
 
+std::string why_not_served(const config::BrokerConfig& config, const Surroundings& around,
+                           std::size_t partitions) {
+  const std::size_t possible = partitions_possible(config, around);
+  if (partitions <= possible) return {};
+  const std::uint64_t connections =
+      std::min<std::uint64_t>(config.limits.connections, partitions / 2 + 1);
+  return fmt::format(
+      "there are {} partitions, and with a limit of {} open files no more than {} can be served: "
+      "raise the limit (LimitNOFILE, ulimit -n) to {} at least",
+      partitions, around.open_files_max, possible, kFilesReserved + partitions + connections);
+}
+
 }  // namespace mq::broker

@@ -33,5 +33,8 @@ std::size_t connections_possible(const config::BrokerConfig& config, const Surro
 /// How many partitions may be made, so that connections and new segments find one too: a process
 /// that runs out of descriptors can neither roll a segment nor sync its directory.
 std::size_t partitions_possible(const config::BrokerConfig& config, const Surroundings& around);
+/// Why so many partitions that are there already cannot be served; empty: they can.
+std::string why_not_served(const config::BrokerConfig& config, const Surroundings& around,
+                           std::size_t partitions);
 
 }  // namespace mq::broker

@@ -120,6 +120,11 @@ const Setting* find_setting(std::string_view name) {
   return found == settings.end() ? nullptr : &*found;
 }
 
+/// What other brokers call it.
+bool asks_for_compaction(std::string_view name) {
+  return name.find("compact") != name.npos || name.find("cleanup") != name.npos;
+}
+
 bool allowed_in_topic_name(char c) noexcept {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
@@ -141,8 +146,11 @@ std::optional<SettingError> set_topic_setting(TopicSettings& settings, std::stri
   const Setting* setting = find_setting(name);
   if (!setting) {
     std::string message = fmt::format("there is no topic setting \"{}\"", name);
-    if (const auto near = base::nearest(name, topic_setting_names()))
+    if (asks_for_compaction(name)) {
+      message += "; this release does not compact by key, records go by their age and size alone";
+    } else if (const auto near = base::nearest(name, topic_setting_names())) {
       message += fmt::format("; did you mean \"{}\"?", *near);
+    }
     return SettingError{std::string(name), std::move(message)};
   }
   if (const auto refusal = setting->set(settings, value))

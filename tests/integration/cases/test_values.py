@@ -97,6 +97,26 @@ class TopicNames(Case):
             self.assertEqual(broker.ctl("consume", name, "-e").out, "", name)
         self.assertEqual({path.name for path in broker.folder.iterdir()}, before)
 
+    def test_compaction_by_key_is_refused_and_never_ignored(self):
+        broker = self.broker().start()
+        for setting in ("cleanup.policy=compact", "compaction=on"):
+            done = broker.ctl("topic", "create", "t", "--config", setting)
+            self.assertEqual(done.code, 2, done.err)
+            self.assertIn(f'"{setting.split("=")[0]}"', done.err)
+            self.assertIn("does not compact by key", done.err)
+        self.assertEqual(broker.ctl("topic", "describe", "t").code, 3, "a refused topic is not half created")
+        broker.create("t", "--partitions", "1")
+        done = broker.ctl("topic", "alter", "t", "--config", "cleanup.policy=compact")
+        self.assertEqual(done.code, 2, done.err)
+        self.assertIn("NOT_AVAILABLE", done.err)
+        # A null value is a record like any other, and stays.
+        lines = b"".join(b'{"key": "k", "value": %s}\n' % value for value in (b'"a"', b'"b"', b"null", b'"c"'))
+        self.assertEqual(broker.ctl("produce", "t", "--json", stdin=lines).code, 0)
+        broker.stop()
+        broker.start()
+        read = [json.loads(line) for line in broker.ctl("consume", "t", "-e", "-J").out.splitlines()]
+        self.assertEqual([record["value"] for record in read], ["a", "b", None, "c"])
+
     def test_unknown_topic_names_the_nearest(self):
         broker = self.broker().start()
         broker.create("orders")

@@ -65,5 +65,21 @@ TEST(StartChecks, PartitionsAndConnectionsTogetherLeaveDescriptors) {
   EXPECT_EQ(partitions_possible(config, {false, 100}), 16U);
 }
 
+TEST(StartChecks, TooManyPartitionsForTheOpenFilesAreRefusedWithBothNumbers) {
+  config::BrokerConfig config;
+  for (const std::uint64_t connections : {10U, 10'000U}) {
+    config.limits.connections = connections;
+    EXPECT_EQ(why_not_served(config, {false, 1024}, partitions_possible(config, {false, 1024})),
+              "");
+    for (const std::size_t partitions : {503U, 2000U, 9999U}) {
+      const std::string why = why_not_served(config, {false, 1024}, partitions);
+      EXPECT_THAT(why, HasSubstr("a limit of 1024 open files"));
+      const auto needed = std::stoull(why.substr(why.find(") to ") + 5));
+      EXPECT_GE(partitions_possible(config, {false, needed}), partitions) << why;
+      EXPECT_LE(needed, 512 + 2 * partitions);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mq::broker

@@ -60,8 +60,10 @@ void RandomHistory::step() {
 
 void RandomHistory::append(int partition) {
   auto& expected = expected_[partition];
-  auto batch = make_batch(++world_.batches, static_cast<int>(random_.between(1, 4)),
-                          random_.chance(0.1) ? random_.below(20'000) : random_.below(2'000));
+  const int records = static_cast<int>(random_.between(1, 4));
+  const auto bytes = random_.chance(0.1) ? random_.below(20'000) : random_.below(2'000);
+  auto batch = random_.chance(0.5) ? next_of_a_producer(partition, records, bytes)
+                                   : make_batch(++world_.batches, records, bytes);
   const auto before = world_.log(partition).log_end_offset();
   const auto info = world_.append_batch(batch, partition);
   if (!info) {
@@ -73,6 +75,28 @@ void RandomHistory::append(int partition) {
   expected.end = info->end_offset;
   expected.batches.push_back(
       {info->base_offset, info->end_offset, std::vector(batch.bytes.begin(), batch.bytes.end())});
+}
+
+/// As its log remembers it, or anew.
+base::SharedBytes RandomHistory::next_of_a_producer(int partition, int records, std::size_t bytes) {
+  const auto id = static_cast<std::int64_t>(random_.below(kProducers));
+  const auto* const known = world_.log(partition).find_producer(id);
+  const std::int32_t epoch = known == nullptr ? 0 : known->producer().epoch;
+  if (known == nullptr || random_.chance(0.02))
+    return named_batch(id, known == nullptr ? 0 : epoch + 1, 0, records, bytes);
+  return named_batch(id, epoch, known->next_sequence(), records, bytes);
+}
+
+/// IDM-4: what is remembered follows from the batches that are there.
+void RandomHistory::check_producers(int partition) {
+  storage::ProducerTable table;
+  for (const auto& batch : expected_[partition].batches)
+    table.note(*model::RecordBatchView::parse_first(batch.bytes));
+  for (std::int64_t id = 0; id < kProducers; ++id) {
+    if (remembered(world_.log(partition).find_producer(id)) != remembered(table.find(id)))
+      return broken(fmt::format("partition {}: of producer {} is remembered what is not in the log",
+                                partition, id));
+  }
 }
 
 void RandomHistory::read(int partition) {
@@ -207,6 +231,10 @@ void RandomHistory::pass_time() {
     note_epochs();
   }
   if (random_.chance(0.05)) world_.runtime.jump_wall_clock(random_.chance(0.5) ? 1'000 : -1'000);
+  if (random_.chance(0.005)) {
+    const auto hours = static_cast<std::int64_t>(random_.below(60)) - 20;
+    world_.runtime.jump_wall_clock(hours * 3'600'000);
+  }
 }
 
 /// PAR-4: by now the journal has them, though nothing may have been appended.
@@ -284,6 +312,7 @@ void RandomHistory::check_after_start(int partition, Death death, bool faulty) {
     if (result->end_offset <= at) return broken("a read does not move on");
     at = result->end_offset;
   }
+  if (!broken_) check_producers(partition);
 }
 
 }  // namespace mq::testing

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "storage_world.h"
+#include "producer_world.h"
 
 namespace mq::testing {
 
@@ -37,6 +37,8 @@ class RandomHistory {
 
   void step();
   void append(int partition);
+  base::SharedBytes next_of_a_producer(int partition, int records, std::size_t bytes);
+  void check_producers(int partition);
   void read(int partition);
   void find_time(int partition);
   void trim(int partition);
@@ -51,6 +53,7 @@ class RandomHistory {
   void broken(std::string what);
 
   static constexpr int kPartitions = 4;  // nothing is ever appended to the last one
+  static constexpr std::int64_t kProducers = 3;
   SimRandom random_;
   StorageWorld world_;
   std::array<Expected, kPartitions> expected_;

@@ -8,24 +8,28 @@
 namespace mq::testing {
 namespace {
 
-/// Real seconds to spend; MQ_STORAGE_SECONDS for longer runs, MQ_STORAGE_SEED for a single seed.
-std::chrono::seconds time_budget() {
-  const char* seconds = std::getenv("MQ_STORAGE_SECONDS");
-  return std::chrono::seconds(seconds ? std::atoi(seconds) : 8);
+/// MQ_STORAGE_SEED replays one seed; else MQ_STORAGE_SEEDS of them are tried, or as many as there
+/// is time for in MQ_STORAGE_SECONDS.
+std::uint64_t number(const char* name, std::uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
 constexpr int kOperations = 3'000;
 
 TEST(RandomHistory, LogKeepsItsPromises) {
-  if (const char* seed = std::getenv("MQ_STORAGE_SEED")) {
-    const auto broken = RandomHistory(std::strtoull(seed, nullptr, 10)).run(kOperations);
+  if (const auto seed = number("MQ_STORAGE_SEED", 0); seed != 0) {
+    const auto broken = RandomHistory(seed).run(kOperations);
     ASSERT_FALSE(broken) << *broken;
     return;
   }
-  const auto deadline = std::chrono::steady_clock::now() + time_budget();
-  std::uint64_t seed = 0;
+  const auto seeds = number("MQ_STORAGE_SEEDS", 0);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::seconds(number("MQ_STORAGE_SECONDS", 5));
+  std::uint64_t seed = number("MQ_STORAGE_FIRST", 1) - 1;
+  const std::uint64_t last = seed + std::max<std::uint64_t>(seeds, 3);
   std::uint64_t restarts = 0;
-  while (seed < 3 || std::chrono::steady_clock::now() < deadline) {
+  while (seed < last || (seeds == 0 && std::chrono::steady_clock::now() < deadline)) {
     RandomHistory history(++seed);
     const auto broken = history.run(kOperations);
     ASSERT_FALSE(broken) << *broken << "\nreplay with MQ_STORAGE_SEED=" << seed;
