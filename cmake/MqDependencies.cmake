@@ -8,6 +8,7 @@ find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(SQLite3 REQUIRED)
+find_package(ZooKeeper 3.8 REQUIRED)
 
 function(mq_find_c_library target header library)
   find_path(${target}_INCLUDE_DIR ${header} REQUIRED)

@@ -2,13 +2,18 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/units.h"
 #include "broker/hop.h"
+#include "broker/reserve_backed_store.h"
 #include "broker/worker.h"
 #include "controller/error.h"
 #include "metadata/cluster_identity.h"
+#include "storage/space_reserve.h"
 
 namespace mq::broker {
 namespace {
+
+constexpr auto kProgressLogged = std::chrono::seconds(10);
 
 using base::Error;
 using base::Result;
@@ -30,6 +35,7 @@ Broker::Broker(BrokerParts parts)
       core_(*parts_.counters, *parts_.files),
       home_(*parts_.workers.front()),
       partitions_(core_),
+      recovered_more_(home_),
       tasks_(home_) {
   MQ_CHECK(!parts_.config.disks.empty(), "no disk");
   core_.limits = parts_.limits;
@@ -52,7 +58,6 @@ asio::awaitable<Result<void>> Broker::start() {
   MQ_CO_TRY_VOID(co_await start_controller());
   MQ_CO_TRY_VOID(co_await recover());
   disks_->start();
-  tasks_.spawn("listener", listener_->run());
   co_return Result<void>{};
 }
 
@@ -85,24 +90,69 @@ asio::awaitable<Result<void>> Broker::open_disks() {
   MQ_CO_TRY_VOID(listen());
 
   const std::string path = directories.front().path;
-  auto store = co_await parts_.open_metadata(path);
-  if (!store) {
-    co_return refuse(store.error(), WireError::metadata_unavailable,
-                     fmt::format("the metadata store in {} cannot be opened: {}", path,
-                                 store.error().message()));
-  }
-  metadata_ = *std::move(store);
+  MQ_CO_TRY_VOID(co_await open_metadata(path));
   std::optional<base::Uuid> new_cluster;
   if (!directories.front().identity) new_cluster = new_uuid();
   const auto cluster = co_await metadata::load_cluster_identity(*metadata_, new_cluster);
   if (!cluster) {
     co_return refuse(cluster.error(), WireError::metadata_unavailable,
                      fmt::format("the metadata store in {} does not name its cluster ({}), but the "
-                                 "directory belongs to one",
-                                 path, cluster.error().message()));
+                                 "directory {} belongs to one{}",
+                                 metadata_place(path), cluster.error().message(), path,
+                                 metadata_is_shared() ? "; correct the path in broker.metadata, or "
+                                                        "give the broker another directory"
+                                                      : ""));
   }
   core_.cluster_id = cluster->id;
   co_return adopt_directories(std::move(directories));
+}
+
+bool Broker::metadata_is_shared() const { return !parts_.config.zookeeper.servers.empty(); }
+
+std::string Broker::metadata_place(const std::string& directory) const {
+  return metadata_is_shared() ? parts_.config.metadata : directory;
+}
+
+asio::awaitable<Result<void>> Broker::open_metadata(std::string directory) {
+  return metadata_is_shared() ? open_shared_metadata(std::move(directory))
+                              : open_local_metadata(std::move(directory));
+}
+
+asio::awaitable<Result<void>> Broker::open_shared_metadata(std::string directory) {
+  status(fmt::format("waiting for {}", parts_.config.metadata));
+  auto store = co_await parts_.open_metadata(std::move(directory));
+  if (store) {
+    metadata_ = *std::move(store);
+    co_return Result<void>{};
+  }
+  const std::string why = parts_.metadata_trouble && !parts_.metadata_trouble->empty()
+                              ? *parts_.metadata_trouble
+                              : store.error().message();
+  co_return refuse(
+      store.error(), WireError::metadata_unavailable,
+      fmt::format("{}; broker.metadata is \"{}\": start ZooKeeper there, or correct it", why,
+                  parts_.config.metadata));
+}
+
+/// On a disk without a free byte or inode the reserve has to do.
+asio::awaitable<Result<void>> Broker::open_local_metadata(std::string directory) {
+  int given = 0;
+  const auto work = [&] { given = storage::make_room_to_work(*parts_.files, directory); };
+  co_await parts_.disk_executor->run(work);
+  if (given > 0) {
+    base::log_warning("broker",
+                      "{} is full: {} slice(s) of its reserve are given up for this start",
+                      directory, given);
+  }
+  auto store = co_await parts_.open_metadata(directory);
+  if (!store) {
+    co_return refuse(store.error(), WireError::metadata_unavailable,
+                     fmt::format("the metadata store in {} cannot be opened: {}", directory,
+                                 store.error().message()));
+  }
+  metadata_ = std::make_unique<ReserveBackedStore>(*std::move(store), *parts_.files,
+                                                   *parts_.disk_executor, directory);
+  co_return Result<void>{};
 }
 
 Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> directories) {
@@ -129,6 +179,11 @@ Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> direc
     config.incarnation = incarnation_;
     config.boot_id = parts_.boot_id;
     config.tail_cache_bytes /= directories.size();
+    config.read_ahead_bytes = std::max<std::uint64_t>(config.read_ahead_bytes / directories.size(),
+                                                      std::uint64_t{16} << 20);
+    config.dirty_bytes_max = parts_.config.dirty_bytes_max;
+    config.scrub_bytes_per_second = parts_.config.scrub_bytes_per_second;
+    if (i < parts_.config.journals.size()) config.journal_path = parts_.config.journals[i];
     const auto threads = i < parts_.disk_threads.size() ? parts_.disk_threads[i]
                                                         : storage::DiskThreads(*member.executor);
     storage::Refusal refusal;
@@ -177,6 +232,7 @@ asio::awaitable<Result<void>> Broker::start_controller() {
   config.topic_defaults = parts_.config.topic_defaults;
   config.default_partitions = parts_.config.default_partitions;
   config.partitions_max = parts_.limits.partitions;
+  config.shared_store = metadata_is_shared();
   controller_ =
       std::make_unique<controller::Controller>(std::move(config), *metadata_, partitions_, home_);
   core_.controller = controller_.get();
@@ -190,17 +246,40 @@ asio::awaitable<Result<void>> Broker::start_controller() {
   co_return Result<void>{};
 }
 
+/// Connections are taken from now on: partitions are served one after the other as they are
+/// recovered, and requests for the others are told to come again.
 asio::awaitable<Result<void>> Broker::recover() {
-  auto known = partitions_.known(*controller_->image());
+  disks_->on_ready([this](const model::PartitionId& id) {
+    if (parts_.on_recovered) parts_.on_recovered(id);
+    recovered_.push_back(id);
+    recovered_more_.notify_all();
+  });
+  base::TaskGroup serving(home_);
+  serving.spawn("serving recovered partitions", serve_recovered());
+  const auto recovered = co_await recover_disks();
+  recovery_ended_ = true;
+  recovered_more_.notify_all();
+  co_await serving.wait();
+  MQ_CO_TRY_VOID(recovered);
+  MQ_CO_TRY_VOID(co_await raise_epochs());
+  core_.partitions_recovering = 0;
+  tasks_.spawn("half-done changes", finish_half_done());
+  co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> Broker::recover_disks() {
+  const auto image = controller_->image();
+  if (const auto* self = image->find_broker(parts_.config.id))
+    disks_->set_broker_epoch(self->epoch.value());
+  auto known = partitions_.known(*image);
   // Running out of descriptors would look like a disk that fails.
   if (const auto why = parts_.why_not_served ? parts_.why_not_served(known.size()) : std::string();
       !why.empty())
     co_return refuse(make_error_code(base::BaseErrc::not_permitted), WireError::config_invalid,
                      why);
-  auto progress = [this](const storage::RecoveryProgress& at) {
-    status(fmt::format("recovering {}/{} partitions, {} read", at.partitions_done, at.partitions,
-                       at.bytes_scanned));
-  };
+  core_.partitions_recovering = static_cast<std::uint32_t>(known.size());
+  tasks_.spawn("listener", listener_->run());
+  auto progress = [this](const storage::RecoveryProgress& at) { note_progress(at); };
   auto recovered = co_await disks_->recover(std::move(known), controller_->topics_being_deleted(),
                                             std::move(progress));
   if (!recovered) {
@@ -210,21 +289,51 @@ asio::awaitable<Result<void>> Broker::recover() {
                      disks_->refusal());
   }
   recovery_ = *std::move(recovered);
+  co_return Result<void>{};
+}
 
-  auto ahead = co_await partitions_.logs_ahead(controller_->image());
-  if (!ahead.empty()) {
-    base::log_warning("broker",
-                      "{} logs have seen later leader epochs than the metadata store knows (was it "
-                      "restored from a copy?); its epochs are raised above them",
-                      ahead.size());
-    const auto raised = co_await controller_->raise_leader_epochs(std::move(ahead));
-    if (!raised) {
-      co_return refuse(raised.error(), WireError::metadata_unavailable,
-                       fmt::format("leader epochs cannot be raised: {}", raised.error().message()));
+void Broker::note_progress(const storage::RecoveryProgress& at) {
+  // At least one is left until the last is served.
+  const std::size_t left = std::max<std::size_t>(at.partitions - at.partitions_done, 1);
+  core_.partitions_recovering = static_cast<std::uint32_t>(left);
+  core_.recovery_bytes_read = at.bytes_scanned;
+  const std::string text =
+      fmt::format("recovering: {} of {} partitions done, {} read", at.partitions_done,
+                  at.partitions, base::format_bytes(at.bytes_scanned));
+  status(text);
+  if (home_.now() - progress_logged_ < kProgressLogged) return;
+  if (progress_logged_ != base::TimePoint{}) base::log_info("broker", "{}", text);
+  progress_logged_ = home_.now();
+}
+
+asio::awaitable<void> Broker::serve_recovered() {
+  while (true) {
+    if (recovered_.empty() && recovery_ended_) co_return;
+    if (recovered_.empty()) {
+      co_await recovered_more_.wait();
+      continue;
     }
+    auto some = std::exchange(recovered_, {});
+    const auto ahead = co_await partitions_.serve_recovered(controller_->image(), std::move(some));
+    ahead_.insert(ahead_.end(), ahead.begin(), ahead.end());
   }
-  co_await partitions_.serve_all(controller_->image());
-  tasks_.spawn("half-done changes", finish_half_done());
+}
+
+/// Logs that have seen later epochs than the metadata come last, with epochs above theirs.
+asio::awaitable<Result<void>> Broker::raise_epochs() {
+  if (ahead_.empty()) co_return Result<void>{};
+  base::log_warning("broker",
+                    "{} logs have seen later leader epochs than the metadata store knows (was it "
+                    "restored from a copy?); its epochs are raised above them",
+                    ahead_.size());
+  std::vector<model::PartitionId> ids;
+  for (const auto& log : ahead_) ids.push_back(log.id);
+  const auto raised = co_await controller_->raise_leader_epochs(std::move(ahead_));
+  if (!raised) {
+    co_return refuse(raised.error(), WireError::metadata_unavailable,
+                     fmt::format("leader epochs cannot be raised: {}", raised.error().message()));
+  }
+  static_cast<void>(co_await partitions_.serve_recovered(controller_->image(), std::move(ids)));
   co_return Result<void>{};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wait_list.h"
 #include "broker/core.h"
 #include "broker/listener.h"
 #include "broker/local_partitions.h"
@@ -29,14 +30,19 @@ struct BrokerParts {
   /// One per disk; a disk without one uses its executor above for everything.
   std::vector<storage::DiskThreads> disk_threads;
   base::Counters* counters = nullptr;
-  /// Opens the metadata store; `directory` is the first data directory, locked by then.
+  /// Opens the metadata store; `directory` is the first data directory, locked by then, where the
+  /// store is unless the configuration names servers.
   std::function<asio::awaitable<base::Result<std::unique_ptr<metadata::MetadataStore>>>(
       std::string directory)>
       open_metadata;
+  /// Why the last open_metadata failed, where the error does not say it all; may be null.
+  const std::string* metadata_trouble = nullptr;
   std::string boot_id;                ///< of the machine's boot; empty: unknown
   std::vector<std::string> warnings;  ///< for `mqctl status`
   /// Told what a start or stop is doing; may be empty.
   std::function<void(const std::string&)> on_status;
+  /// Told of each partition whose log is recovered, before anybody is served from it; may be empty.
+  std::function<void(const model::PartitionId&)> on_recovered;
   /// Why so many partitions cannot be served here; an empty answer: they can. May be empty.
   std::function<std::string(std::size_t partitions)> why_not_served;
 };
@@ -53,8 +59,9 @@ class Broker {
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
 
-  /// Lock and identity of the data directory, listening socket, metadata, registration, recovery;
-  /// then it serves. Nothing of another broker's is written on a refusal.
+  /// Lock and identity of the data directory, listening socket, metadata, registration, recovery.
+  /// It serves from the recovery on: each partition as soon as its log is recovered. Nothing of
+  /// another broker's is written on a refusal.
   asio::awaitable<base::Result<void>> start();
   /// Refuses new work, lets what is under way end, flushes and leaves the clean marker.
   asio::awaitable<base::Result<void>> stop();
@@ -72,7 +79,16 @@ class Broker {
   base::Result<std::vector<storage::DataDirectory>> lock_directories();
   base::Result<void> adopt_directories(std::vector<storage::DataDirectory> directories);
   asio::awaitable<base::Result<void>> start_controller();
+  asio::awaitable<base::Result<void>> open_metadata(std::string directory);
+  asio::awaitable<base::Result<void>> open_local_metadata(std::string directory);
+  asio::awaitable<base::Result<void>> open_shared_metadata(std::string directory);
+  [[nodiscard]] bool metadata_is_shared() const;
+  [[nodiscard]] std::string metadata_place(const std::string& directory) const;
   asio::awaitable<base::Result<void>> recover();
+  asio::awaitable<base::Result<void>> recover_disks();
+  asio::awaitable<base::Result<void>> raise_epochs();
+  asio::awaitable<void> serve_recovered();
+  void note_progress(const storage::RecoveryProgress& at);
   asio::awaitable<void> finish_half_done();
   base::Result<void> listen();
   asio::awaitable<void> stop_serving();
@@ -94,6 +110,11 @@ class Broker {
   std::unique_ptr<controller::Controller> controller_;
   std::unique_ptr<Listener> listener_;
   storage::RecoverySummary recovery_;
+  std::vector<model::PartitionId> recovered_;  ///< not served yet
+  std::vector<controller::LogEpoch> ahead_;    ///< logs with a later epoch than the metadata's
+  base::WaitList recovered_more_;
+  bool recovery_ended_ = false;
+  base::TimePoint progress_logged_{};
   base::TaskGroup tasks_;
 };
 

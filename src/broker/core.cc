@@ -57,6 +57,10 @@ protocol::Status Core::missing(const model::PartitionId& partition) const {
     return status(WireError::not_leader,
                   fmt::format("{}-{} is led by broker {} in epoch {}", topic->name,
                               partition.partition, assignment->leader, assignment->leader_epoch));
+  if (partitions_recovering > 0 && !stopping) {
+    return status(WireError::partition_recovering,
+                  fmt::format("{}-{} is being recovered", topic->name, partition.partition));
+  }
   return status(stopping ? WireError::shutting_down : WireError::partition_offline,
                 fmt::format("{}-{} is not ready", topic->name, partition.partition));
 }

@@ -73,6 +73,9 @@ struct Core {
   std::vector<std::unique_ptr<Worker>> workers;
 
   std::atomic<bool> stopping{false};
+  /// Until every log has been recovered: how many are left, and what was read so far.
+  std::atomic<std::uint32_t> partitions_recovering{0};
+  std::atomic<std::uint64_t> recovery_bytes_read{0};
   std::atomic<std::uint64_t> image_version{0};
   /// The largest batch that any topic takes.
   std::atomic<std::uint32_t> batch_bytes_max{0};

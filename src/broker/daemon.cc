@@ -9,6 +9,7 @@
 #include "broker/start_checks.h"
 #include "broker/version.h"
 #include "metadata/sqlite_store.h"
+#include "metadata/zookeeper_store.h"
 
 namespace mq::broker {
 namespace {
@@ -84,13 +85,25 @@ BrokerParts Daemon::parts() {
     parts.disk_threads.emplace_back(executors->work, executors->cold_reads, executors->appends);
   parts.counters = &counters_;
   parts.open_metadata = [this](std::string directory) {
-    return metadata::open_sqlite_store(directory + "/metadata.db", *metadata_executor_,
-                                       *runtimes_.front());
+    return open_metadata(std::move(directory));
   };
+  parts.metadata_trouble = &metadata_trouble_;
   parts.boot_id = boot_id;
   parts.warnings = warnings_;
   parts.on_status = [this](const std::string& text) { on_status(text); };
   return parts;
+}
+
+asio::awaitable<base::Result<std::unique_ptr<metadata::MetadataStore>>> Daemon::open_metadata(
+    std::string directory) {
+  if (config_.zookeeper.servers.empty()) {
+    return metadata::open_sqlite_store(directory + "/metadata.db", *metadata_executor_,
+                                       *runtimes_.front());
+  }
+  metadata::ZooKeeperOptions options;
+  options.servers = config_.zookeeper.servers;
+  options.chroot = config_.zookeeper.chroot;
+  return metadata::open_zookeeper_store(std::move(options), *runtimes_.front(), metadata_trouble_);
 }
 
 int Daemon::run() {
@@ -133,6 +146,15 @@ asio::awaitable<void> Daemon::serve() {
   home.stop();
 }
 
+std::string Daemon::recovery_text(const storage::RecoverySummary& recovery) {
+  if (recovery.clean)
+    return fmt::format(" (after a clean stop, {} bytes of journal read)",
+                       recovery.journal_bytes_read);
+  if (recovery.bytes_scanned + recovery.journal_bytes_read == 0) return {};
+  return fmt::format(" ({} bytes of log read, {} of journal, {} cut off torn tails)",
+                     recovery.bytes_scanned, recovery.journal_bytes_read, recovery.bytes_cut);
+}
+
 void Daemon::log_ready(base::Duration took) const {
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
   const auto& recovery = broker_->recovery();
@@ -144,11 +166,7 @@ void Daemon::log_ready(base::Duration took) const {
                  "partitions{}, {} workers",
                  kVersion, ms, config_.id, broker_->core().cluster_id.hex(), advertised, bound,
                  config_file_, fmt::join(config_.disks, ", "), recovery.partitions,
-                 recovery.bytes_scanned > 0
-                     ? fmt::format(" ({} bytes of log read, {} cut off torn tails)",
-                                   recovery.bytes_scanned, recovery.bytes_cut)
-                     : std::string(),
-                 runtimes_.size());
+                 recovery_text(recovery), runtimes_.size());
   ServiceManager manager;
   manager.ready(fmt::format("serving {}, {} partitions", advertised, recovery.partitions));
 }

@@ -31,7 +31,10 @@ class Daemon {
 
  private:
   BrokerParts parts();
+  asio::awaitable<base::Result<std::unique_ptr<metadata::MetadataStore>>> open_metadata(
+      std::string directory);
   asio::awaitable<void> serve();
+  static std::string recovery_text(const storage::RecoverySummary& recovery);
   void log_ready(base::Duration took) const;
   void on_signal(int signal);
   void on_status(const std::string& text);
@@ -45,10 +48,11 @@ class Daemon {
   std::unique_ptr<base::AsioNetwork> network_;
   // Declared behind the runtimes, which their work resumes on, and joined before them.
   std::unique_ptr<base::ThreadDiskExecutor> metadata_executor_;
+  std::string metadata_trouble_;
   struct DiskExecutors {
     base::ThreadDiskExecutor work{kWorkThreads};
     base::ThreadDiskExecutor cold_reads{storage::ColdReads::kTurnsMax};
-    base::ThreadDiskExecutor appends{1};
+    base::ThreadDiskExecutor appends{4};
   };
   /// The journal, the flusher, write-behind, and one for all that is short.
   static constexpr std::size_t kWorkThreads = 4;

@@ -135,6 +135,7 @@ WireError map(metadata::MetadataErrc code) noexcept {
     case metadata::MetadataErrc::unavailable:
     case metadata::MetadataErrc::session_lost:
     case metadata::MetadataErrc::full:
+    case metadata::MetadataErrc::not_permitted:
       return WireError::metadata_unavailable;
     case metadata::MetadataErrc::outcome_unknown:
       return WireError::metadata_outcome_unknown;
@@ -156,6 +157,7 @@ WireError map(metadata::MetadataErrc code) noexcept {
 WireError map(controller::ControllerErrc code) noexcept {
   switch (code) {
     case controller::ControllerErrc::broker_id_in_use:
+    case controller::ControllerErrc::another_controller:
     case controller::ControllerErrc::damaged_metadata:
       return WireError::internal;
   }

@@ -37,22 +37,19 @@ asio::awaitable<void> serve_some(Worker& worker, const std::vector<Opening>& ope
   co_return;
 }
 
-asio::awaitable<void> serve_many(Worker& worker, const std::vector<Opening>& openings) {
+asio::awaitable<void> serve_many(Worker& worker, const std::vector<Opening>& openings,
+                                 std::vector<controller::LogEpoch>& ahead) {
   for (const Opening& opening : openings) {
+    const auto last = opening.log->leader_epoch();
+    if (last >= opening.leader_epoch) {
+      ahead.push_back({opening.log->id(), last});
+      continue;
+    }
     const auto led = serve(worker, opening);
     if (!led) {
       base::log_error("partition", "{} ({}): epoch {} cannot start: {}", opening.log->topic_name(),
                       opening.log->id().text(), opening.leader_epoch, led.error().message());
     }
-  }
-  co_return;
-}
-
-asio::awaitable<void> compare_epochs(const std::vector<Opening>& openings,
-                                     std::vector<controller::LogEpoch>& ahead) {
-  for (const Opening& opening : openings) {
-    const auto last = opening.log->leader_epoch();
-    if (last >= opening.leader_epoch) ahead.push_back({opening.log->id(), last});
   }
   co_return;
 }
@@ -78,9 +75,16 @@ void add_openings(const Core& core, const metadata::TopicInfo& topic, ByWorker& 
   }
 }
 
-ByWorker openings_of(const Core& core, const metadata::ClusterImage& image) {
+ByWorker openings_of(const Core& core, const metadata::ClusterImage& image,
+                     const std::vector<model::PartitionId>& ids) {
   ByWorker by_worker;
-  for (const auto& [name, topic] : image.topics()) add_openings(core, *topic, by_worker);
+  for (const auto& id : ids) {
+    const auto topic = image.find_topic(id.topic);
+    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    auto* log = core.disks->find(id);
+    if (assignment && log)
+      by_worker[&core.worker_of(id)].push_back({log, assignment->leader_epoch});
+  }
   return by_worker;
 }
 
@@ -111,19 +115,13 @@ std::vector<storage::LogSpec> LocalPartitions::known(const metadata::ClusterImag
   return specs;
 }
 
-asio::awaitable<std::vector<controller::LogEpoch>> LocalPartitions::logs_ahead(
-    metadata::ImagePtr image) {
+asio::awaitable<std::vector<controller::LogEpoch>> LocalPartitions::serve_recovered(
+    metadata::ImagePtr image, std::vector<model::PartitionId> ids) {
   std::vector<controller::LogEpoch> ahead;
-  const ByWorker by_worker = openings_of(core_, *image);
+  const ByWorker by_worker = openings_of(core_, *image, ids);
   for (const auto& [worker, openings] : by_worker)
-    co_await run_on(worker->runtime(), compare_epochs(openings, ahead));
+    co_await run_on(worker->runtime(), serve_many(*worker, openings, ahead));
   co_return ahead;
-}
-
-asio::awaitable<void> LocalPartitions::serve_all(metadata::ImagePtr image) {
-  const ByWorker by_worker = openings_of(core_, *image);
-  for (const auto& [worker, openings] : by_worker)
-    co_await run_on(worker->runtime(), serve_many(*worker, openings));
 }
 
 asio::awaitable<void> LocalPartitions::drop_all() {

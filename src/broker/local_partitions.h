@@ -15,16 +15,19 @@ class LocalPartitions final : public controller::LocalReplicas {
 
   /// What recovery has to open: every partition of `image` that this broker keeps.
   [[nodiscard]] std::vector<storage::LogSpec> known(const metadata::ClusterImage& image) const;
-  /// After recovery: the logs that have seen an epoch not below the one in `image` (PAR-4).
-  asio::awaitable<std::vector<controller::LogEpoch>> logs_ahead(metadata::ImagePtr image);
-  /// After recovery: starts the leader epochs of all recovered logs and serves them.
-  asio::awaitable<void> serve_all(metadata::ImagePtr image);
+  /// Starts the leader epochs of recovered logs and serves them. Those that have seen an epoch not
+  /// below the one in `image` (PAR-4) are left out and returned.
+  asio::awaitable<std::vector<controller::LogEpoch>> serve_recovered(
+      metadata::ImagePtr image, std::vector<model::PartitionId> ids);
   /// Drops every partition, on its worker; before the disk stops.
   asio::awaitable<void> drop_all();
 
   asio::awaitable<base::Result<void>> open_topic(metadata::TopicPtr topic) override;
   asio::awaitable<void> stop_topic(base::Uuid topic) override;
   asio::awaitable<base::Result<void>> delete_topic(base::Uuid topic) override;
+  [[nodiscard]] bool waits_for_start(const base::Error& error) const override {
+    return error == make_error_code(storage::StorageErrc::disk_failed);
+  }
 
  private:
   [[nodiscard]] storage::LogSpec spec_of(const metadata::TopicInfo& topic,

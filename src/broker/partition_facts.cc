@@ -31,7 +31,8 @@ asio::awaitable<Facts> gather_partition_facts(Core& core) {
   co_return facts;
 }
 
-std::string partition_note(const PartitionFacts* facts) {
+std::string partition_note(const Core& core, const PartitionFacts* facts) {
+  if (!facts && core.partitions_recovering > 0) return "being recovered after an unclean stop";
   if (!facts) return "not ready on this broker";
   if (facts->failure) return facts->failure.message();
   return facts->damage.empty() ? std::string() : "damaged: " + facts->damage;

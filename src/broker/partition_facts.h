@@ -22,7 +22,7 @@ struct PartitionFacts {
 /// knows and the map does not is not ready.
 asio::awaitable<std::map<model::PartitionId, PartitionFacts>> gather_partition_facts(Core& core);
 
-/// Why a partition is not served, for people; empty when it is.
-std::string partition_note(const PartitionFacts* facts);
+/// Why a partition is not served, for people; empty when it is. `facts`: null, if it is not ready.
+std::string partition_note(const Core& core, const PartitionFacts* facts);
 
 }  // namespace mq::broker

@@ -13,12 +13,15 @@ namespace mq::config {
 namespace {
 
 constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
+constexpr std::string_view kDiskKey = "storage.disk.path";
+constexpr std::string_view kJournalKey = "storage.disk.journal";
 
 /// A value with where it came from.
 struct Given {
   ConfigValue value;
   std::string source;
   Place place;
+  int element = 0;  ///< of its list in that source
   [[nodiscard]] std::string origin() const {
     return place.line == 0 ? source : fmt::format("{}:{}", source, place.line);
   }
@@ -129,12 +132,20 @@ class Loader {
                   fmt::format("is set twice, here and in line {}", other->second.line));
         continue;
       }
-      const Given given{entry.value, path, entry.value_place};
+      const Given given{entry.value, path, entry.value_place, entry.element};
       const bool in_list = section_of(entry.key) == kDiskSection;
-      take(entry.key, given, entry.key_place, in_list && !first_of_list);
+      if (in_list && first_of_list) forget_list();
+      take(entry.key, given, entry.key_place, in_list);
       if (in_list) first_of_list = false;
     }
     mark_refused_sections(refused);
+  }
+
+  /// A stronger source says all of the list.
+  void forget_list() {
+    for (const auto& key : broker_schema()) {
+      if (section_of(key.name) == kDiskSection) given_[key.name].clear();
+    }
   }
 
   /// A key whose section was refused counts as tried: "missing" would be a second complaint.
@@ -178,6 +189,10 @@ class Loader {
       attempted_.insert(key);
       return;
     }
+    // A disk named by a variable or flag replaces those of the files, with their journals.
+    if (!more && key == kDiskKey)
+      std::erase_if(given_[std::string(kJournalKey)],
+                    [](const Given& journal) { return journal.place.line != 0; });
     if (!more) values.clear();
     values.push_back(given);
   }
@@ -191,13 +206,31 @@ class Loader {
       }
       if (key.name == "listener.clients.advertised" && given_[key.name].empty())
         loaded_.config.listener.advertised = loaded_.config.listener.bind;
+      if (key.name == kJournalKey) pair_journals();
       loaded_.settings.push_back({key.name, key.text(loaded_.config), std::move(origin)});
     }
+  }
+
+  /// To each disk its journal, by the table that both stand in.
+  void pair_journals() {
+    auto& journals = loaded_.config.journals;
+    const auto paths = std::move(journals);
+    journals.assign(loaded_.config.disks.size(), {});
+    const auto& disks = given_[std::string(kDiskKey)];
+    const auto& given = given_[std::string(kJournalKey)];
+    for (std::size_t i = 0; i < std::min(given.size(), paths.size()); ++i) {
+      const auto disk = std::ranges::find(disks, given[i].element, &Given::element);
+      if (disk == disks.end()) continue;
+      journals[static_cast<std::size_t>(disk - disks.begin())] = paths[i];
+    }
+    const bool none = std::ranges::all_of(journals, &std::string::empty);
+    if (none) journals.clear();
   }
 
   void check_whole() {
     check_required();
     check_disks();
+    check_journals();
     check_advertised();
     std::ranges::stable_sort(loaded_.errors, {}, [this](const ConfigError& error) {
       const auto order = std::ranges::find(source_order_, error.source) - source_order_.begin();
@@ -231,6 +264,29 @@ class Loader {
       add_error(
           disks[i].source, disks[i].place, "storage.disk.path",
           fmt::format("{} is there twice; each disk has a [[storage.disk]] of its own", paths[i]));
+    }
+  }
+
+  void check_journals() {
+    const std::string key(kJournalKey);
+    const auto& disks = given_[std::string(kDiskKey)];
+    for (const auto& given : given_[key]) {
+      const auto disk = std::ranges::find(disks, given.element, &Given::element);
+      if (disk == disks.end() && attempted_.contains(std::string(kDiskKey))) continue;
+      if (disk == disks.end()) {
+        add_error(given.source, given.place, key, "there is no path in this [[storage.disk]]");
+        continue;
+      }
+      BrokerConfig one;
+      (void)find_key(key)->set(one, given.value);
+      const auto& journal = one.journals.front();
+      for (const auto& path : loaded_.config.disks) {
+        if (journal != path && !journal.starts_with(path + "/")) continue;
+        add_error(given.source, given.place, key,
+                  fmt::format("{} lies in the data directory {}; leave the key out to have the "
+                              "journal there, or name a folder on another device",
+                              journal, path));
+      }
     }
   }
 

@@ -22,6 +22,12 @@ struct ListenerConfig {
   base::Endpoint advertised{"127.0.0.1", kDefaultPort};
 };
 
+/// Where a cluster keeps its metadata.
+struct ZooKeeperConfig {
+  std::vector<base::Endpoint> servers;  ///< empty: the metadata is local
+  std::string chroot;                   ///< "" or a path such as "/mq"
+};
+
 struct LimitsConfig {
   std::uint64_t memory_bytes = std::uint64_t{256} << 20;  ///< of all requests under way
   std::uint32_t connections = 10'000;
@@ -31,13 +37,19 @@ struct LimitsConfig {
   std::chrono::milliseconds idle_timeout{std::chrono::minutes(10)};
 };
 
-/// broker.toml, checked: [broker], [[storage.disk]], [listener.clients], [topic.defaults],
-/// [limits], [log].
+/// broker.toml, checked: [broker], [storage], [[storage.disk]], [listener.clients],
+/// [topic.defaults], [limits], [log].
 struct BrokerConfig {
   model::BrokerId id;
-  std::string metadata;            ///< "local"
+  std::string metadata;            ///< "local" or "zookeeper://zk1:2181,zk2:2181/mq"
+  ZooKeeperConfig zookeeper;       ///< what `metadata` says, taken apart
   std::uint32_t workers = 0;       ///< 0: by the number of cores
   std::vector<std::string> disks;  ///< paths, one per disk; the metadata store is on the first
+  /// Where each disk's journal lies, on another device; empty: on the disk itself.
+  std::vector<std::string> journals;
+  std::uint64_t dirty_bytes_max = std::uint64_t{1} << 30;  ///< per disk, not written back yet
+  /// How fast finished segments are read again to find damage; 0: not at all.
+  std::uint64_t scrub_bytes_per_second = std::uint64_t{5} << 20;
   ListenerConfig listener;
   LimitsConfig limits;
   model::TopicSettings topic_defaults;

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "config/listener_rules.h"
+#include "config/metadata_rules.h"
 
 namespace mq::config {
 namespace {
@@ -32,13 +33,12 @@ Refusal set_id(BrokerConfig& config, const ConfigValue& value) {
 }
 
 Refusal set_metadata(BrokerConfig& config, const ConfigValue& value) {
-  const auto text = read_string(value, "\"local\"");
+  const auto text = read_string(value, "\"local\" or \"zookeeper://…\"");
   if (!text.value) return text.refusal;
-  if (text.value->starts_with("zookeeper:"))
-    return "clusters on ZooKeeper are not available in this release; write \"local\" for a "
-           "standalone broker";
-  if (*text.value != "local") return fmt::format("expected \"local\", got {}", value.shown());
+  auto place = parse_metadata(*text.value);
+  if (!place.zookeeper) return place.error;
   config.metadata = *text.value;
+  config.zookeeper = *std::move(place.zookeeper);
   return std::nullopt;
 }
 
@@ -53,17 +53,63 @@ Refusal set_workers(BrokerConfig& config, const ConfigValue& value) {
   return std::nullopt;
 }
 
-Refusal add_disk(BrokerConfig& config, const ConfigValue& value) {
+Refusal add_path(std::vector<std::string>& paths, const ConfigValue& value,
+                 std::string_view example) {
   const auto path = read_string(value, "a path");
   if (!path.value) return path.refusal;
   const bool control = std::ranges::any_of(
       *path.value, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   if (!path.value->starts_with('/') || control)
-    return fmt::format("expected an absolute path, such as \"/var/lib/mq\", got {}", value.shown());
+    return fmt::format("expected an absolute path, such as \"{}\", got {}", example, value.shown());
   std::string trimmed = *path.value;
   while (trimmed.size() > 1 && trimmed.ends_with('/')) trimmed.pop_back();
-  config.disks.push_back(std::move(trimmed));
+  paths.push_back(std::move(trimmed));
   return std::nullopt;
+}
+
+Refusal add_disk(BrokerConfig& config, const ConfigValue& value) {
+  return add_path(config.disks, value, "/var/lib/mq");
+}
+
+Refusal add_journal(BrokerConfig& config, const ConfigValue& value) {
+  if (value.type != ConfigValue::Type::other && value.text.empty()) {
+    config.journals.emplace_back();
+    return std::nullopt;
+  }
+  return add_path(config.journals, value, "/ssd/mq-journal");
+}
+
+Refusal set_dirty_max(BrokerConfig& config, const ConfigValue& value) {
+  // Room for a few strides and the largest batches.
+  const auto bytes = read_bytes(value, std::uint64_t{64} << 20, std::uint64_t{1} << 40);
+  if (!bytes.value) return bytes.refusal;
+  config.dirty_bytes_max = *bytes.value;
+  return std::nullopt;
+}
+
+/// "5MiB/s", or 0 for none.
+Refusal set_scrub_rate(BrokerConfig& config, const ConfigValue& value) {
+  constexpr std::uint64_t kMin = std::uint64_t{64} << 10;
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
+  const bool text = value.type != ConfigValue::Type::other;
+  if (text && value.text == "0") {
+    config.scrub_bytes_per_second = 0;
+    return std::nullopt;
+  }
+  const auto size = std::string_view(value.text)
+                        .substr(0, value.text.ends_with("/s") ? value.text.size() - 2 : 0);
+  const auto bytes = text ? base::parse_bytes(size) : std::nullopt;
+  if (!bytes || *bytes < kMin || *bytes > kMax) {
+    return fmt::format("expected a rate such as \"5MiB/s\", at least \"64KiB/s\", or 0, got {}",
+                       value.shown());
+  }
+  config.scrub_bytes_per_second = *bytes;
+  return std::nullopt;
+}
+
+std::string scrub_rate_text(const BrokerConfig& config) {
+  if (config.scrub_bytes_per_second == 0) return "0";
+  return quoted(base::format_bytes_exact(config.scrub_bytes_per_second) + "/s");
 }
 
 Refusal set_bind(BrokerConfig& config, const ConfigValue& value) {
@@ -178,10 +224,16 @@ Refusal set_connections(BrokerConfig& config, const ConfigValue& value) {
   return std::nullopt;
 }
 
-std::string disks_text(const BrokerConfig& config) {
+std::string paths_text(const std::vector<std::string>& paths) {
   std::string text;
-  for (const auto& path : config.disks) text += (text.empty() ? "" : ", ") + quoted(path);
+  for (const auto& path : paths) text += (text.empty() ? "" : ", ") + quoted(path);
   return text;
+}
+
+std::string disks_text(const BrokerConfig& config) { return paths_text(config.disks); }
+/// Empty for those that have their journal inside.
+std::string journals_text(const BrokerConfig& config) {
+  return config.journals.empty() ? quoted("") : paths_text(config.journals);
 }
 
 std::vector<ConfigKey> make_schema() {
@@ -195,6 +247,12 @@ std::vector<ConfigKey> make_schema() {
          return config.workers == 0 ? quoted("auto") : std::to_string(config.workers);
        }},
       {"storage.disk.path", true, add_disk, disks_text},
+      {"storage.disk.journal", false, add_journal, journals_text},
+      {"storage.dirty_max", false, set_dirty_max,
+       [](const BrokerConfig& config) {
+         return quoted(base::format_bytes_exact(config.dirty_bytes_max));
+       }},
+      {"storage.scrub_rate", false, set_scrub_rate, scrub_rate_text},
       {"listener.clients.bind", false, set_bind,
        [](const BrokerConfig& config) { return quoted(config.listener.bind.text()); }},
       {"listener.clients.advertised", false, set_advertised,

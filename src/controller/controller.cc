@@ -19,6 +19,7 @@ std::uint64_t first_version(model::BrokerEpoch epoch) {
 
 asio::awaitable<Result<void>> Controller::Impl::start() {
   MQ_CO_TRY_VOID(co_await make_folders(store_));
+  MQ_CO_TRY_VOID(co_await claim());
   auto topics = co_await load_topics(store_);
   if (!topics) co_return topics.error();
   const auto deleting = co_await list_deleting(store_);
@@ -34,6 +35,7 @@ asio::awaitable<Result<void>> Controller::Impl::start() {
   const BrokerInfo self{config_.broker, epoch_, config_.advertised};
   publish(ClusterImage(config_.cluster_id, config_.broker, {self}, std::move(infos),
                        first_version(epoch_)));
+  want_spare_ids();
   co_return Result<void>();
 }
 
@@ -116,6 +118,7 @@ asio::awaitable<Result<void>> Controller::finish_half_done() { return impl_->fin
 std::vector<base::Uuid> Controller::topics_being_deleted() const {
   return impl_->topics_being_deleted();
 }
+std::string Controller::metadata_trouble() const { return impl_->metadata_trouble(); }
 std::size_t Controller::deletions_under_way() const { return impl_->deletions_under_way(); }
 asio::awaitable<Result<void>> Controller::raise_leader_epochs(std::vector<LogEpoch> logs) {
   return impl_->raise_leader_epochs(std::move(logs));

@@ -32,6 +32,8 @@ struct ControllerConfig {
   model::TopicSettings topic_defaults;
   std::int32_t default_partitions = 1;
   std::size_t partitions_max = 1'000'000;  ///< of all topics together
+  /// Other processes may reach the store, and it may end this one's session: ZooKeeper.
+  bool shared_store = false;
 };
 
 /// What a partition's log says about its newest leader epoch.
@@ -44,10 +46,11 @@ struct LogEpoch {
 /// itself; nothing of its interface says so.
 ///
 /// Order at start: start(), then the broker opens its disks and recovers the logs of image() with
-/// their new leader epochs (raise_leader_epochs() if a log is ahead), then finish_half_done(), then
-/// it serves. Changes are made one at a time, in order of arrival, and go on when their caller
-/// gives up waiting; what a change makes is published in a new image after the store has confirmed
-/// it and the local replicas are open, never before.
+/// their new leader epochs (raise_leader_epochs() if a log is ahead), then finish_half_done().
+/// Partitions may be served as they are recovered; changes of topics are refused until
+/// finish_half_done() (PARTITION_RECOVERING). Changes are made one at a time, in order of arrival,
+/// and go on when their caller gives up waiting; what a change makes is published in a new image
+/// after the store has confirmed it and the local replicas are open, never before.
 ///
 /// Belongs to the home runtime: all calls come from its thread, except image().
 class Controller {
@@ -70,6 +73,8 @@ class Controller {
   asio::awaitable<Result<void>> finish_half_done();
   /// Topics whose replicas are to be deleted: their directories are ours, not strangers.
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const;
+  /// What keeps the metadata store from answering now; empty: nothing known.
+  [[nodiscard]] std::string metadata_trouble() const;
   /// How many topics' files are being deleted just now.
   [[nodiscard]] std::size_t deletions_under_way() const;
   /// A metadata store that came from a backup may lead with epochs that the logs have seen already:

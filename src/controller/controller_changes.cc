@@ -12,6 +12,11 @@ constexpr std::size_t kChangesMax = 256;
 
 std::optional<Status> Controller::Impl::refuse_new_change() const {
   if (stopping_) return status(WireError::shutting_down, "the broker is stopping");
+  if (!recovered_) {
+    return status(WireError::partition_recovering,
+                  "the broker still recovers its logs; topics can be changed when that is done");
+  }
+  if (!leads_) return metadata_refusal(MetadataErrc::session_lost);
   if (changes_ >= kChangesMax)
     return status(WireError::overloaded,
                   fmt::format("{} topic changes are waiting already", changes_));
@@ -75,8 +80,9 @@ asio::awaitable<void> Controller::Impl::run_delete(ChangePtr change, std::string
 
 asio::awaitable<Status> Controller::Impl::ready_for_change() {
   if (stopping_) co_return status(WireError::shutting_down, "the broker is stopping");
+  if (!leads_) co_return metadata_refusal(MetadataErrc::session_lost);
   const auto repaired = co_await repair_if_needed();
-  if (!repaired) co_return metadata_status(repaired.error(), config_.broker);
+  if (!repaired) co_return metadata_refusal(repaired.error());
   co_return Status();
 }
 
@@ -112,7 +118,7 @@ asio::awaitable<Status> Controller::Impl::make(TopicTree& tree) {
   if (!prepared) {
     // Whatever became of it, without /topics/<name> it is no topic.
     co_await sweep(tree.value.id);
-    co_return metadata_status(MetadataErrc::unavailable, config_.broker);
+    co_return metadata_refusal(MetadataErrc::unavailable);
   }
   const auto real = co_await nodes_.make_real(tree);
   if (!real) {
@@ -122,7 +128,7 @@ asio::awaitable<Status> Controller::Impl::make(TopicTree& tree) {
     } else {
       co_await sweep(tree.value.id);
     }
-    co_return metadata_status(real.error(), config_.broker);
+    co_return metadata_refusal(real.error());
   }
   auto opened = co_await open(tree);
   if (!opened.ok()) co_await take_back(tree);
@@ -175,7 +181,7 @@ asio::awaitable<TopicResult> Controller::Impl::remove(std::string name) {
   }
   auto tree = co_await load_topic_node(store_, name);
   if (!tree) {
-    result.status = metadata_status(tree.error(), config_.broker);
+    result.status = metadata_refusal(tree.error());
     co_return result;
   }
   const auto moved = co_await nodes_.move_to_deleting(std::move(*tree));
@@ -184,7 +190,7 @@ asio::awaitable<TopicResult> Controller::Impl::remove(std::string name) {
       names_unsure_ = true;
       want_repair();
     }
-    result.status = metadata_status(moved.error(), config_.broker);
+    result.status = metadata_refusal(moved.error());
     co_return result;
   }
   result.id = topic->id;
@@ -209,11 +215,14 @@ asio::awaitable<void> Controller::Impl::finish_beside(base::Uuid topic, std::str
   if (finished || stopping_) co_return;
   base::log_warning("controller", "topic {} is gone, its logs not yet: {}", name,
                     finished.error().message());
+  if (postponed_.contains(topic)) co_return;
   want_repair();
 }
 
 asio::awaitable<Result<void>> Controller::Impl::finish_delete(base::Uuid topic) {
-  MQ_CO_TRY_VOID(co_await replicas_.delete_topic(topic));
+  const auto deleted = co_await replicas_.delete_topic(topic);
+  if (!deleted && replicas_.waits_for_start(deleted.error())) postponed_.insert(topic);
+  MQ_CO_TRY_VOID(deleted);
   MQ_CO_TRY_VOID(co_await nodes_.sweep_state(topic));
   MQ_CO_TRY_VOID(co_await nodes_.forget(topic));
   deleting_.erase(topic);

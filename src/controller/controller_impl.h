@@ -29,7 +29,8 @@ struct Change {
 using ChangePtr = std::shared_ptr<Change>;  // of the change and of its caller, who may give up
 
 /// What a controller is inside; the files are named by what they do: controller_changes.cc makes
-/// and deletes topics, controller_repair.cc finishes what was left half done.
+/// and deletes topics, controller_repair.cc finishes what was left half done, controller_session.cc
+/// takes part again after a lost session.
 class Controller::Impl {
  public:
   Impl(ControllerConfig config, metadata::MetadataStore& store, LocalReplicas& replicas,
@@ -55,7 +56,7 @@ class Controller::Impl {
   asio::awaitable<ImagePtr> wait_for_image(std::uint64_t newer_than, base::TimePoint deadline);
   asio::awaitable<void> stop();
 
-  asio::awaitable<Result<std::int64_t>> next_producer_id() { return producer_ids_.next(); }
+  asio::awaitable<Result<std::int64_t>> next_producer_id();
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const {
     return {deleting_.begin(), deleting_.end()};
   }
@@ -63,6 +64,7 @@ class Controller::Impl {
     const std::lock_guard lock(image_mutex_);
     return image_;
   }
+  [[nodiscard]] std::string metadata_trouble() const { return store_.trouble(); }
   [[nodiscard]] std::size_t deletions_under_way() const noexcept { return finishing_.size(); }
   void on_image(std::function<void(const ImagePtr&)> listener) {
     listeners_.push_back(std::move(listener));
@@ -91,6 +93,14 @@ class Controller::Impl {
   void finish_later(base::Uuid topic, std::string name);
   asio::awaitable<void> finish_beside(base::Uuid topic, std::string name);
 
+  asio::awaitable<Result<void>> claim();
+  void on_session_lost();
+  asio::awaitable<void> keep_registering();
+  void want_spare_ids();
+  asio::awaitable<void> keep_spare_ids();
+  asio::awaitable<Result<void>> register_once();
+  [[nodiscard]] Status metadata_refusal(const Error& error) const;
+
   asio::awaitable<Result<void>> repair_if_needed();
   asio::awaitable<Result<void>> repair();
   asio::awaitable<Result<void>> repair_deletes();
@@ -112,6 +122,7 @@ class Controller::Impl {
   model::BrokerEpoch epoch_;
   std::set<base::Uuid> deleting_;   ///< stand under /deleting
   std::set<base::Uuid> finishing_;  ///< of them: finish_beside() is under way
+  std::set<base::Uuid> postponed_;  ///< of them: nothing can be done before the next start
 
   mutable std::mutex image_mutex_;  // guards image_, which any thread may read
   ImagePtr image_;
@@ -122,6 +133,10 @@ class Controller::Impl {
   bool repair_needed_ = true;  ///< the store may hold something half done
   bool names_unsure_ = false;  ///< a topic may have become real or gone without our knowing
   bool retrying_ = false;
+  bool leads_ = true;  ///< the session in use holds the leadership
+  bool registering_ = false;
+  bool taking_ids_ = false;
+  bool recovered_ = false;  ///< finish_half_done() came: the disks are open
   bool stopping_ = false;
   base::WaitList images_;
   base::WaitList stopped_;

@@ -13,6 +13,7 @@ constexpr std::chrono::seconds kLongestPause{60};
 }  // namespace
 
 asio::awaitable<Result<void>> Controller::Impl::finish_half_done() {
+  recovered_ = true;
   const auto turn = co_await queue_.wait_for_turn();
   for (const auto& id : topics_being_deleted()) finish_later(id, id.hex());
   const auto repaired = co_await repair();
@@ -43,10 +44,12 @@ asio::awaitable<Result<void>> Controller::Impl::repair_deletes() {
   if (!ids) co_return ids.error();
   deleting_ = std::set(ids->begin(), ids->end());
   for (const auto& id : *ids) {
-    if (finishing_.contains(id)) continue;
+    if (finishing_.contains(id) || postponed_.contains(id)) continue;
     if (const auto topic = image()->find_topic(id))
       publish(image()->without_topic(topic->name, next_version()));
-    MQ_CO_TRY_VOID(co_await finish_delete(id));
+    const auto finished = co_await finish_delete(id);
+    if (!finished && postponed_.contains(id)) continue;
+    MQ_CO_TRY_VOID(finished);
     base::log_info("controller", "finished deleting topic {}", id.hex());
   }
   co_return Result<void>();

@@ -21,6 +21,9 @@ class LocalReplicas {
   /// The same, and deletes their files, which may take long.
   /// Called again until it succeeds, also for a topic of which nothing is there any more.
   virtual asio::awaitable<base::Result<void>> delete_topic(base::Uuid topic) = 0;
+  /// Whether delete_topic() with this error is worth another try only after the next start: some
+  /// of the files are out of reach, and stay known as being deleted until they are back.
+  [[nodiscard]] virtual bool waits_for_start(const base::Error& error) const = 0;
 };
 
 }  // namespace mq::controller

@@ -16,14 +16,25 @@ constexpr int kTries = 20;
 
 asio::awaitable<Result<std::int64_t>> ProducerIds::next() {
   const auto turn = co_await turns_.wait_for_turn();
-  if (next_ == end_) {
+  if (current_.next == current_.end) current_ = std::exchange(spare_, {});
+  if (current_.next == current_.end) {
     const auto taken = co_await take_block();
     if (!taken) co_return taken.error();
+    current_ = *taken;
   }
-  co_return next_++;
+  co_return current_.next++;
 }
 
-asio::awaitable<Result<void>> ProducerIds::take_block() {
+asio::awaitable<Result<void>> ProducerIds::keep_spare() {
+  const auto turn = co_await turns_.wait_for_turn();
+  if (has_spare()) co_return Result<void>();
+  const auto taken = co_await take_block();
+  if (!taken) co_return taken.error();
+  spare_ = *taken;
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<ProducerIds::Block>> ProducerIds::take_block() {
   const std::string path(metadata::layout::kProducerIds);
   for (int tries = 0; tries < kTries; ++tries) {
     const auto node = co_await store_.get(path);
@@ -45,9 +56,8 @@ asio::awaitable<Result<void>> ProducerIds::take_block() {
     const auto done = co_await writer_.commit(std::move(operations), path, value.writer);
     if (!done) co_return done.error();
     if (done->applied()) {
-      next_ = first;
-      end_ = first + kBlock;
-      co_return Result<void>();
+      const Block taken{first, first + kBlock};
+      co_return taken;
     }
     const Error refused = done->first_error();
     const bool raced = refused == make_error_code(MetadataErrc::bad_version) ||

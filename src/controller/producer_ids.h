@@ -22,14 +22,23 @@ class ProducerIds {
   /// lost), damaged.
   asio::awaitable<Result<std::int64_t>> next();
 
+  /// Takes a block ahead, unless there is one: with it ids are given out while the store does not
+  /// answer.
+  asio::awaitable<Result<void>> keep_spare();
+  [[nodiscard]] bool has_spare() const noexcept { return spare_.next != spare_.end; }
+
  private:
-  asio::awaitable<Result<void>> take_block();
+  struct Block {
+    std::int64_t next = 0;
+    std::int64_t end = 0;  ///< exclusive
+  };
+  asio::awaitable<Result<Block>> take_block();
 
   metadata::MetadataStore& store_;
   NodeWriter& writer_;
   ChangeQueue turns_;
-  std::int64_t next_ = 0;
-  std::int64_t end_ = 0;  // of the block, exclusive
+  Block current_;
+  Block spare_;
 };
 
 }  // namespace mq::controller

@@ -38,6 +38,8 @@ class MetadataCategory : public boost::system::error_category {
         return "the metadata store has a format that this release does not know";
       case MetadataErrc::session_lost:
         return "the session with the metadata store is lost";
+      case MetadataErrc::not_permitted:
+        return "the metadata store's access rules refuse it";
     }
     return "unknown error";
   }

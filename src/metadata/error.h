@@ -21,7 +21,8 @@ enum class MetadataErrc {
   outcome_unknown,  ///< the store failed while it was writing: applied or not; read to find out
   damaged,          ///< a stored value does not match its checksum or does not parse
   unknown_format,   ///< the file is no metadata store, or one of another format version
-  session_lost,     ///< ephemeral nodes of this session are gone; open the store anew
+  session_lost,     ///< ephemeral nodes of this session are gone; renew() begins another one
+  not_permitted,    ///< the store's access rules refuse it; it took no effect
 };
 
 const boost::system::error_category& metadata_category() noexcept;

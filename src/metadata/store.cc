@@ -51,6 +51,12 @@ asio::awaitable<Result<void>> MetadataStore::remove(std::string path,
   co_return Result<void>();
 }
 
+void MetadataStore::on_session_lost(std::function<void()> lost) { static_cast<void>(lost); }
+
+asio::awaitable<Result<void>> MetadataStore::renew() {
+  co_return make_error_code(MetadataErrc::unavailable);
+}
+
 std::optional<std::string> check_path(std::string_view path) {
   if (path.empty() || path.front() != '/') return "a node path starts with \"/\"";
   if (path == "/") return std::nullopt;

@@ -120,8 +120,18 @@ class MetadataStore {
 
   /// This process's session, never 0: ephemeral nodes carry it. A new open is a new session.
   [[nodiscard]] virtual std::uint64_t session() const = 0;
-  /// False once every later call returns unavailable (a disk error, or the session is lost).
+  /// False once every later call fails: after a disk error or close(), and while the session is
+  /// lost. A store that only does not answer now is online.
   [[nodiscard]] virtual bool online() const = 0;
+  /// Calls `lost` on the store's runtime each time the session has ended without close(). Its
+  /// ephemeral nodes are gone, and every call returns session_lost until renew() has begun another
+  /// session: whoever held something through an ephemeral node takes it again before anybody
+  /// writes. A backend in a file never loses its session.
+  virtual void on_session_lost(std::function<void()> lost);
+  /// unavailable: the store did not answer in time, try again.
+  virtual asio::awaitable<Result<void>> renew();
+  /// What keeps the store from answering now, for people; empty: nothing known.
+  [[nodiscard]] virtual std::string trouble() const { return {}; }
   /// Ends the session (its ephemeral nodes go) and releases the store. Later calls return
   /// unavailable.
   virtual asio::awaitable<void> close() = 0;

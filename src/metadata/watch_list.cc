@@ -26,4 +26,9 @@ void WatchList::fire(const std::string& path, WatchKind kind) {
   watches_.erase(first, last);
 }
 
+void WatchList::fire_all() {
+  for (auto& [key, fire] : watches_) runtime_.post(std::move(fire));
+  watches_.clear();
+}
+
 }  // namespace mq::metadata

@@ -11,7 +11,7 @@
 
 namespace mq::metadata {
 
-/// The one-shot watches of one store object, fired by the changes that it makes itself. On the
+/// The one-shot watches of one store object, fired by the changes that it makes or hears of. On the
 /// store's runtime only.
 class WatchList {
  public:
@@ -20,10 +20,11 @@ class WatchList {
   /// Posts every callback that the applied operations concern, and forgets it.
   void changed(const std::vector<Operation>& operations);
   void changed(const std::string& path, bool made_or_removed);
+  void fire(const std::string& path, WatchKind kind);
+  /// Changes may have gone unseen.
+  void fire_all();
 
  private:
-  void fire(const std::string& path, WatchKind kind);
-
   base::Runtime& runtime_;
   std::multimap<std::pair<std::string, WatchKind>, std::function<void()>> watches_;
 };

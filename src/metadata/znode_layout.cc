@@ -25,13 +25,10 @@ std::string child(std::string_view folder, std::string_view name) {
 }  // namespace
 
 const std::vector<std::string>& folders() {
-  static const std::vector<std::string> all{"/brokers",
-                                            std::string(kBrokersLive),
-                                            std::string(kBrokersEpoch),
-                                            std::string(kTopics),
-                                            std::string(kState),
-                                            std::string(kDeleting),
-                                            std::string(kProducers)};
+  static const std::vector<std::string> all{std::string(kControl),     "/brokers",
+                                            std::string(kBrokersLive), std::string(kBrokersEpoch),
+                                            std::string(kTopics),      std::string(kState),
+                                            std::string(kDeleting),    std::string(kProducers)};
   return all;
 }
 

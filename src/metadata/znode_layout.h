@@ -13,6 +13,8 @@ namespace mq::metadata::layout {
 
 /// Paths of the nodes; README.md says what is in them.
 inline constexpr std::string_view kCluster = "/cluster";
+inline constexpr std::string_view kControl = "/ctl";
+inline constexpr std::string_view kControllerLeader = "/ctl/leader";
 inline constexpr std::string_view kBrokersLive = "/brokers/live";
 inline constexpr std::string_view kBrokersEpoch = "/brokers/epoch";
 inline constexpr std::string_view kTopics = "/topics";

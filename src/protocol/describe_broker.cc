@@ -18,11 +18,14 @@ bool read_disk(const wire::DiskDescription& from, DiskDescription& to) {
   to.bytes_used = from.bytes_used();
   to.bytes_free = from.bytes_free();
   to.bytes_total = from.bytes_total();
+  to.write_rate = from.write_rate();
+  to.scrubbed_bytes = from.scrubbed_bytes();
   return codec::read_text(from.path(), to.path, codec::kTextBytesMax) &&
          codec::read_text(from.state(), to.state, codec::kNameBytesMax) &&
          codec::read_optional_uuid(from.disk(), to.disk) &&
          codec::read_text(from.reason(), to.reason, codec::kTextBytesMax) &&
-         codec::read_integer(from.partitions(), to.partitions);
+         codec::read_integer(from.partitions(), to.partitions) &&
+         codec::read_integer(from.scrub_damaged_segments(), to.scrub_damaged_segments);
 }
 
 void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
@@ -34,6 +37,9 @@ void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
   to.set_partitions(from.partitions);
   to.set_disk(codec::optional_uuid(from.disk));
   to.set_reason(codec::sendable_text(from.reason, codec::kTextBytesMax));
+  to.set_write_rate(from.write_rate);
+  to.set_scrubbed_bytes(from.scrubbed_bytes);
+  to.set_scrub_damaged_segments(from.scrub_damaged_segments);
 }
 
 bool read_counters(const google::protobuf::RepeatedPtrField<wire::Counter>& from,
@@ -57,6 +63,7 @@ void write_counters(const std::map<std::string, std::int64_t>& from,
 
 bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {
   to.resident_bytes = from.resident_bytes();
+  to.recovery_bytes_read = from.recovery_bytes_read();
   return codec::read_integer(from.uptime_ms(), to.uptime_ms) &&
          codec::read_integer(from.process_id(), to.process_id) &&
          codec::read_integer(from.cpu_user_ms(), to.cpu_user_ms) &&
@@ -66,7 +73,8 @@ bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerRespon
          codec::read_integer(from.topics(), to.topics) &&
          codec::read_integer(from.partitions(), to.partitions) &&
          codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving) &&
-         codec::read_integer(from.partitions_damaged(), to.partitions_damaged);
+         codec::read_integer(from.partitions_damaged(), to.partitions_damaged) &&
+         codec::read_integer(from.partitions_recovering(), to.partitions_recovering);
 }
 
 void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
@@ -81,6 +89,8 @@ void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerRespo
   to.set_partitions(from.partitions);
   to.set_partitions_not_serving(from.partitions_not_serving);
   to.set_partitions_damaged(from.partitions_damaged);
+  to.set_partitions_recovering(from.partitions_recovering);
+  to.set_recovery_bytes_read(from.recovery_bytes_read);
 }
 
 bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {

@@ -18,13 +18,16 @@ struct DescribeBrokerRequest {
 };
 struct DiskDescription {
   std::string path;
-  std::string state;             ///< "ok", "full", "failed"
+  std::string state;             ///< "ok", "full", "failed", "recovering"
   std::uint64_t bytes_used = 0;  ///< by this broker's logs
   std::uint64_t bytes_free = 0;
   std::uint64_t bytes_total = 0;
   std::uint32_t partitions = 0;
-  base::Uuid disk;     ///< zero: not known
-  std::string reason;  ///< why it failed
+  base::Uuid disk;               ///< zero: not known
+  std::string reason;            ///< why it is not ok
+  std::uint64_t write_rate = 0;  ///< bytes appended per second, of late
+  std::uint64_t scrubbed_bytes = 0;
+  std::uint32_t scrub_damaged_segments = 0;
   friend bool operator==(const DiskDescription&, const DiskDescription&) = default;
 };
 struct DescribeBrokerResponse {
@@ -44,6 +47,8 @@ struct DescribeBrokerResponse {
   std::uint32_t partitions = 0;
   std::uint32_t partitions_not_serving = 0;
   std::uint32_t partitions_damaged = 0;  ///< served, but for what a read found damaged
+  std::uint32_t partitions_recovering = 0;
+  std::uint64_t recovery_bytes_read = 0;
   std::vector<DiskDescription> disks;
   std::map<std::string, std::int64_t> counters;
   std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats

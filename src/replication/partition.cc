@@ -86,7 +86,7 @@ bool Partition::give_up(std::uint64_t later) {
   return std::erase_if(later_, [&](const Later& each) { return each.number == later; }) > 0;
 }
 
-/// One after the other, in the order they came (PRO-3). After a close each is told so.
+/// PAR-7: one after the other, in the order they came. After a close each is told so.
 asio::awaitable<void> Partition::append_those_later() {
   while (!later_.empty()) {
     Later next = std::move(later_.front());

@@ -51,6 +51,7 @@ BatchScanner::BatchScanner(base::File& file, Start start, std::uint64_t end, Dep
     : file_(file),
       end_(end),
       depth_(depth),
+      uncached_(start.uncached),
       expected_(start.expected),
       last_epoch_(start.last_epoch),
       position_(start.position) {}
@@ -77,7 +78,9 @@ Result<void> BatchScanner::load(std::size_t bytes) {
   if (buffer_.capacity() < wanted) buffer_ = base::BufferPool::shared().take(wanted);
   loaded_from_ = position_;
   loaded_ = 0;
-  MQ_TRY(loaded_, file_.read_at(buffer_.bytes().first(wanted), position_));
+  const auto into = buffer_.bytes().first(wanted);
+  MQ_TRY(loaded_,
+         uncached_ ? file_.read_uncached_at(into, position_) : file_.read_at(into, position_));
   return {};
 }
 
@@ -92,6 +95,10 @@ Result<void> BatchScanner::classify() {
   const auto parsed = depth_ == Depth::whole ? RecordBatchView::parse_first(window())
                                              : RecordBatchView::parse_header(window());
   if (!parsed && parsed.error() == make_error_code(ModelErrc::unsupported_format)) {
+    // LOG-9: only of a newer format if every byte of it holds.
+    MQ_TRY_VOID(load(batch_bytes_));
+    const base::Bytes whole = window().first(std::min<std::size_t>(window().size(), batch_bytes_));
+    if (whole.size() < batch_bytes_ || !model::body_crc_holds(whole)) return classify_damage();
     state_ = BatchState::unsupported;
     expected_ = model::Offset();  // where it ends, only a newer mq knows
     return {};

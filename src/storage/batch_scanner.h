@@ -37,6 +37,7 @@ class BatchScanner {
     std::uint64_t position = 0;
     model::Offset expected;         ///< base offset of the first batch; -1: any
     model::LeaderEpoch last_epoch;  ///< of the batch before
+    bool uncached = false;          ///< nobody else will want the bytes soon
   };
 
   /// `file` outlives the scanner; bytes from `end` on are not looked at.
@@ -69,6 +70,7 @@ class BatchScanner {
   base::File& file_;
   std::uint64_t end_;
   Depth depth_;
+  bool uncached_;
   model::Offset expected_;
   model::LeaderEpoch last_epoch_;
 

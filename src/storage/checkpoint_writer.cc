@@ -1,5 +1,6 @@
 #include "storage/checkpoint_writer.h"
 
+#include "storage/space_reserve.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -31,13 +32,11 @@ asio::awaitable<Result<void>> CheckpointWriter::write_now() {
   const auto path = disk_->path + "/" + std::string(kCheckpointFile);
   Result<void> saved;
   const auto work = [&] {
-    saved = save_sealed(disk_->files, path, kCheckpointMagic, body);
-    if (!saved && saved.error() == make_error_code(base::BaseErrc::no_space)) {
-      // The reserve is kept for exactly this: without a checkpoint nothing could be removed.
-      const auto reserve = disk_->path + "/" + std::string(kReserveFile);
-      if (disk_->files.remove_file(reserve))
-        saved = save_sealed(disk_->files, path, kCheckpointMagic, body);
-    }
+    // The reserve is kept for exactly this: without a checkpoint nothing could be removed.
+    do {
+      saved = save_sealed(disk_->files, path, kCheckpointMagic, body);
+    } while (!saved && saved.error() == make_error_code(base::BaseErrc::no_space) &&
+             give_up_reserve_slice(disk_->files, disk_->path));
   };
   co_await disk_->executor.run(work);
   if (saved) co_return saved;

@@ -5,8 +5,16 @@
 namespace mq::storage {
 namespace {
 
-/// Steps between two groups of the journal. A seek there and back costs about two of them.
-constexpr std::size_t kStepsPerSlot = 3;
+/// A step of a turn that has the disk to itself. A drive goes on with what lies behind a read as
+/// long as the next one is waiting already; between two reads it turns to what it has to write.
+constexpr std::size_t kStepBytes = std::size_t{8} << 20;
+/// The same while groups of the journal wait for it: a seek there and back costs about 2 MiB.
+constexpr std::size_t kStepBytesBesideGroups = std::size_t{4} << 20;
+constexpr std::size_t kStepsPerSlot = 1;
+/// Groups are no longer expected when so long none came.
+constexpr auto kGroupsExpected = std::chrono::seconds(1);
+/// A disk whose steps take longer has one head: turns come one after the other.
+constexpr auto kSlowStep = std::chrono::milliseconds(5);
 /// Groups that take less leave no time that a slot could use better: no head has to move.
 constexpr auto kSlowGroup = std::chrono::milliseconds(4);
 /// A group waits no longer than this for readers, whatever holds them up.
@@ -60,7 +68,7 @@ void ColdReads::add(Turn turn) {
 }
 
 void ColdReads::start_more_locked() {
-  while (turns_ < kTurnsMax && !group_running_ && !slot_over_locked()) {
+  while (turns_ < turns_max_locked() && !group_running_ && !slot_over_locked()) {
     auto& queue = waiting_.empty() ? waiting_behind_ : waiting_;
     if (queue.empty()) return;
     auto turn = std::move(queue.front());
@@ -75,19 +83,36 @@ void ColdReads::go_on_locked(TurnPtr turn) {
   threads_.submit([self = shared_from_this(), turn = std::move(turn)] { self->perform(turn); });
 }
 
+void ColdReads::note_step_locked(base::Duration took) {
+  ++steps_;
+  step_time_ = (step_time_ * 3 + took) / 4;
+}
+
+std::size_t ColdReads::turns_max_locked() const { return step_time_ >= kSlowStep ? 1 : kTurnsMax; }
+
+std::size_t ColdReads::step_bytes() {
+  std::lock_guard lock(mutex_);
+  const bool groups = shares_head_ && group_time_ >= kSlowGroup &&
+                      (group_ || home_.now() - group_began_ < kGroupsExpected);
+  return groups ? kStepBytesBesideGroups : kStepBytes;
+}
+
 /// A group waits, and the readers have had theirs.
 bool ColdReads::slot_over_locked() const { return group_ && steps_ >= kStepsPerSlot; }
 
 void ColdReads::perform(const TurnPtr& turn) {
+  auto began = home_.now();
   while (turn->step()) {
-    if (park(turn)) return;
+    const auto now = home_.now();
+    if (park(turn, now - std::exchange(began, now))) return;
   }
+  const base::Duration took = home_.now() - began;
   turn->step = nullptr;  // what it captured goes before the caller resumes
   const auto ended = std::exchange(turn->ended, nullptr);
   std::function<void()> begin_group;
   {
     std::lock_guard lock(mutex_);
-    ++steps_;
+    note_step_locked(took);
     --reading_;
     --turns_;
     if (!turn->background) --readers_;
@@ -99,11 +124,11 @@ void ColdReads::perform(const TurnPtr& turn) {
 }
 
 /// True when the turn goes on after a group that waits.
-bool ColdReads::park(const TurnPtr& turn) {
+bool ColdReads::park(const TurnPtr& turn, base::Duration took) {
   std::function<void()> begin_group;
   {
     std::lock_guard lock(mutex_);
-    ++steps_;
+    note_step_locked(took);
     if (!slot_over_locked()) return false;
     --reading_;
     parked_.push_back(turn);

@@ -24,10 +24,9 @@ namespace mq::storage {
 /// Thread-safe. As a DiskExecutor it takes work of one step; run() resumes the caller at home.
 class ColdReads final : public base::DiskExecutor, public std::enable_shared_from_this<ColdReads> {
  public:
-  /// Reads at most kStepBytes; true while there is more to do.
+  /// Reads at most step_bytes(); true while there is more to do.
   using Step = std::function<bool()>;
   static constexpr std::size_t kTurnsMax = 2;
-  static constexpr std::size_t kStepBytes = std::size_t{1} << 20;
 
   /// `shares_head`: the journal lies on the same disk. Everything given outlives the last turn.
   ColdReads(base::DiskExecutor& threads, base::Runtime& home, bool shares_head);
@@ -43,6 +42,8 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   void before_group(std::function<void()> begin);
   void after_group();
 
+  /// How much a step may read at once: all of a turn, unless groups of the journal wait for it.
+  [[nodiscard]] std::size_t step_bytes();
   /// Turns under way or waiting, without the background's.
   [[nodiscard]] std::size_t readers() const;
 
@@ -66,8 +67,10 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   void go_on_locked(TurnPtr turn);
   void start_more_locked();
   void perform(const TurnPtr& turn);
-  bool park(const TurnPtr& turn);
+  bool park(const TurnPtr& turn, base::Duration took);
   [[nodiscard]] bool slot_over_locked() const;
+  [[nodiscard]] std::size_t turns_max_locked() const;
+  void note_step_locked(base::Duration took);
   [[nodiscard]] std::function<void()> freed_locked();
   void end_hold_after(base::Duration span, std::uint64_t hold);
 
@@ -89,6 +92,7 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   std::uint64_t holds_ = 0;
   base::TimePoint group_began_{};
   base::Duration group_time_{};  // of late
+  base::Duration step_time_{};   // of late
 };
 
 }  // namespace mq::storage

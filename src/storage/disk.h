@@ -55,7 +55,7 @@ struct DiskThreads {
 
   base::DiskExecutor& work;
   base::DiskExecutor& cold_reads;  ///< two threads, as there are two turns at once
-  base::DiskExecutor& appends;     ///< one thread; used while appends are slow
+  base::DiskExecutor& appends;     ///< used while appends are slow; a log has one under way
 };
 
 struct DiskConfig {
@@ -84,6 +84,9 @@ struct DiskConfig {
   std::uint64_t journal_bypass_bytes = std::uint64_t{1} << 20;
   /// Appends are refused below this much free space, or a tenth of the disk if that is less.
   std::uint64_t low_mark_bytes = std::uint64_t{1} << 30;
+  /// How fast finished segments are read again to find damage; 0: not at all.
+  std::uint64_t scrub_bytes_per_second = 0;
+  std::chrono::milliseconds scrub_interval = std::chrono::hours(24);  ///< a pass begins so often
 };
 
 /// One partition as the metadata knows it.
@@ -97,7 +100,7 @@ struct LogSpec {
 struct RecoveryProgress {
   std::size_t partitions_done = 0;
   std::size_t partitions = 0;
-  std::uint64_t bytes_scanned = 0;
+  std::uint64_t bytes_scanned = 0;  ///< of journal and logs, so far
 };
 
 struct RecoverySummary {
@@ -117,6 +120,21 @@ struct RecoverySummary {
   std::uint64_t journal_bytes_read = 0;
 };
 
+/// Since which broker epoch nothing that was confirmed under each durability can be missing; -1: as
+/// long as the disk exists. Kept in the journal.
+struct IntactSince {
+  std::int64_t disk = -1;
+  std::int64_t memory = -1;
+  friend bool operator==(const IntactSince&, const IntactSince&) = default;
+};
+
+/// How far the scrub of a disk is.
+struct ScrubStatus {
+  bool running = false;  ///< a pass is under way
+  std::uint64_t bytes = 0;
+  std::uint32_t damaged_segments = 0;
+};
+
 /// One data directory, which is one disk to its owner: its lock and identity, the logs in it, the
 /// group-committed flusher, checkpoint, retention and space watch. Lives on its home Runtime; all
 /// members are called there. Blocking work runs on the disk executor.
@@ -131,15 +149,25 @@ class Disk {
                                             Refusal& refusal);
   virtual ~Disk() = default;
 
+  /// The broker's epoch of this run, before recover(): from then on something may be missing if
+  /// recovery finds reason to think so.
+  virtual void set_broker_epoch(std::int64_t epoch) = 0;
+  /// After recover().
+  [[nodiscard]] virtual IntactSince intact_since() const = 0;
+
   /// Opens every partition of `known`, making the ones that are new; once, before start().
   /// Directories of topics in `deleting` stay untouched for delete_topic(); directories that nobody
-  /// knows go to unknown/. `progress` (may be empty) is called on the home runtime. An error means
-  /// that the disk cannot be used at all; single broken partitions are in the summary and have a
-  /// failure().
+  /// knows go to unknown/. `progress` (may be empty) is called on the home runtime whenever it has
+  /// got on, once a second at most. An error means that the disk cannot be used at all; single
+  /// broken partitions are in the summary and have a failure().
   virtual asio::awaitable<Result<RecoverySummary>> recover(
       std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
       std::function<void(const RecoveryProgress&)> progress) = 0;
-  /// Starts checkpoint, retention and space watch.
+  /// `ready` is called on the home runtime for each partition from where on find() gives its log
+  /// and it may be used: one after the other while recover() goes on with the others. (Only where
+  /// the journal cannot be relied on, all of them wait for the last.) Set before recover().
+  virtual void on_ready(std::function<void(const model::PartitionId&)> ready) = 0;
+  /// After recover(): starts checkpoint, retention, space watch and scrub.
   virtual void start() = 0;
   /// Flushes everything, writes checkpoint and clean marker, closes all logs and releases the lock.
   /// An error: no clean marker, the next start scans.
@@ -170,7 +198,11 @@ class Disk {
   [[nodiscard]] virtual std::string failure_reason() const = 0;
   [[nodiscard]] virtual bool full() const = 0;  ///< appends are refused for want of space
   [[nodiscard]] virtual std::uint64_t free_bytes() const = 0;
-  [[nodiscard]] virtual std::uint64_t used_bytes() const = 0;  ///< by logs
+  [[nodiscard]] virtual std::uint64_t used_bytes() const = 0;      ///< by logs
+  [[nodiscard]] virtual std::uint64_t low_mark_bytes() const = 0;  ///< below it appends are refused
+  /// Appended per second, over the last minutes.
+  [[nodiscard]] virtual double write_rate() const = 0;
+  [[nodiscard]] virtual ScrubStatus scrub() const = 0;
   /// Called on the home runtime when failed() or full() changed.
   virtual void on_changed(std::function<void()> changed) = 0;
 };

@@ -130,6 +130,7 @@ std::vector<std::byte> encode_clean_marker(const CleanMarker& marker) {
     out.put(log.segment_base.value());
     out.put(log.segment_bytes);
   }
+  out.put(marker.journal_group);
   return finished(out);
 }
 
@@ -144,6 +145,7 @@ Result<CleanMarker> decode_clean_marker(Bytes body) {
     log.segment_base = model::Offset(in.take<std::int64_t>());
     log.segment_bytes = in.take<std::uint64_t>();
   }
+  marker.journal_group = in.take<std::uint64_t>();
   if (!in.finished()) return malformed();
   return marker;
 }
@@ -186,6 +188,33 @@ Result<DiskList> decode_disk_list(Bytes body) {
   }
   if (!in.finished() || disks.size() != count) return malformed();
   return disks;
+}
+
+std::vector<std::byte> encode_scrub_mark(const ScrubMark& mark) {
+  FieldWriter out;
+  out.put_bytes(mark.id.topic.bytes());
+  out.put(mark.id.partition);
+  out.put(mark.segment.value());
+  out.put(mark.began_ms);
+  out.put(mark.bytes);
+  out.put(mark.damaged_segments);
+  out.put(static_cast<std::uint8_t>(mark.done));
+  return finished(out);
+}
+
+Result<ScrubMark> decode_scrub_mark(Bytes body) {
+  FieldReader in(body);
+  ScrubMark mark;
+  mark.id.topic = take_uuid(in);
+  mark.id.partition = in.take<std::int32_t>();
+  mark.segment = model::Offset(in.take<std::int64_t>());
+  mark.began_ms = in.take<std::int64_t>();
+  mark.bytes = in.take<std::uint64_t>();
+  mark.damaged_segments = in.take<std::uint32_t>();
+  const auto done = in.take<std::uint8_t>();
+  mark.done = done == 1;
+  if (!in.finished() || done > 1 || mark.began_ms < 0) return malformed();
+  return mark;
 }
 
 std::vector<std::byte> encode_identity(const DiskIdentity& identity) {

@@ -60,6 +60,8 @@ struct CleanMarker {
   };
   base::Uuid incarnation;
   std::vector<Log> logs;
+  /// The journal's last group, a snapshot which is alone in its file; 0: there was no such one.
+  std::uint64_t journal_group = 0;
 };
 std::vector<std::byte> encode_clean_marker(const CleanMarker& marker);
 Result<CleanMarker> decode_clean_marker(base::Bytes body);
@@ -77,6 +79,19 @@ Result<RunMarker> decode_run_marker(base::Bytes body);
 using DiskList = std::map<base::Uuid, std::string>;
 std::vector<std::byte> encode_disk_list(const DiskList& disks);
 Result<DiskList> decode_disk_list(base::Bytes body);
+
+/// How far the scrub of a disk is: behind `segment` of the partition `id`.
+struct ScrubMark {
+  model::PartitionId id;
+  model::Offset segment;
+  std::int64_t began_ms = -1;  ///< the pass
+  std::uint64_t bytes = 0;     ///< read in it
+  std::uint32_t damaged_segments = 0;
+  bool done = false;
+  friend bool operator==(const ScrubMark&, const ScrubMark&) = default;
+};
+std::vector<std::byte> encode_scrub_mark(const ScrubMark& mark);
+Result<ScrubMark> decode_scrub_mark(base::Bytes body);
 
 std::vector<std::byte> encode_identity(const DiskIdentity& identity);
 Result<DiskIdentity> decode_identity(base::Bytes body);

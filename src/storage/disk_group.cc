@@ -82,7 +82,9 @@ asio::awaitable<Result<RecoverySummary>> DiskGroup::recover(
   base::TaskGroup group(home_);
   for (std::size_t i = 0; i < members_.size(); ++i) {
     run.progress[i].partitions = run.assigned[i].size();
-    if (usable(i)) group.spawn("recovery of a disk", recover_one(run, i));
+    if (!usable(i)) continue;
+    recovering_.insert(i);
+    group.spawn("recovery of a disk", recover_one(run, i));
   }
   co_await group.wait();
   const bool any = usable(0);
@@ -113,6 +115,7 @@ asio::awaitable<Result<void>> DiskGroup::look(Run& run) {
     co_return absent.error();
   }
   run.absent = *std::move(absent);
+  absent_ = !run.absent.empty();
   co_return Result<void>();
 }
 
@@ -219,6 +222,7 @@ asio::awaitable<void> DiskGroup::recover_one(Run& run, std::size_t member) {
   for (const auto& spec : specs) ids.push_back(spec.id);
   const auto recovered =
       co_await members_[member].disk->recover(std::move(specs), run.deleting, progress);
+  recovering_.erase(member);
   if (!recovered) {
     leave_out(member, fmt::format("its recovery failed: {}", recovered.error().message()));
     for (const auto& id : ids) {
@@ -231,11 +235,24 @@ asio::awaitable<void> DiskGroup::recover_one(Run& run, std::size_t member) {
   all.clean = all.clean && recovered->clean;
   all.lossy_suspect = all.lossy_suspect || recovered->lossy_suspect;
   all.bytes_scanned += recovered->bytes_scanned;
+  all.journal_bytes_read += recovered->journal_bytes_read;
   all.bytes_cut += recovered->bytes_cut;
   all.cut.insert(all.cut.end(), recovered->cut.begin(), recovered->cut.end());
   all.offline.insert(all.offline.end(), recovered->offline.begin(), recovered->offline.end());
   all.moved_to_unknown.insert(all.moved_to_unknown.end(), recovered->moved_to_unknown.begin(),
                               recovered->moved_to_unknown.end());
+}
+
+void DiskGroup::set_broker_epoch(std::int64_t epoch) {
+  for (auto& member : members_) {
+    if (member.disk) member.disk->set_broker_epoch(epoch);
+  }
+}
+
+void DiskGroup::on_ready(const std::function<void(const model::PartitionId&)>& ready) {
+  for (const auto& member : members_) {
+    if (member.disk) member.disk->on_ready(ready);
+  }
 }
 
 void DiskGroup::start() {
@@ -250,9 +267,10 @@ asio::awaitable<Result<void>> DiskGroup::stop() {
     if (!member.disk) continue;
     const auto stopped = co_await member.disk->stop();
     if (stopped) continue;
+    if (outcome) outcome = stopped;
+    if (placed_.empty()) continue;  // a start that was refused before anything was looked at
     base::log_error("storage", "disk {}: no clean stop ({}); the next start looks at its logs",
                     member.path, stopped.error().message());
-    if (outcome) outcome = stopped;
   }
   co_return outcome;
 }
@@ -265,8 +283,18 @@ PartitionLog* DiskGroup::find(const PartitionId& id) const {
   return nullptr;
 }
 
+double DiskGroup::busiest() const {
+  double most = 0;
+  for (const auto& member : members_) {
+    if (member.disk) most = std::max(most, member.disk->write_rate());
+  }
+  return most;
+}
+
+/// By free bytes per partition; the disk that is written most counts half, an idle one whole.
 Result<std::size_t> DiskGroup::roomiest(const std::vector<std::size_t>& added) const {
   std::optional<std::size_t> best;
+  const double busy = std::max(busiest(), 1.0);
   double most = -1;
   bool alive = false;
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -274,7 +302,8 @@ Result<std::size_t> DiskGroup::roomiest(const std::vector<std::size_t>& added) c
     alive = true;
     const Disk& disk = *members_[i].disk;
     if (disk.full()) continue;
-    const double load = 1.0 + static_cast<double>(disk.partitions().size() + added[i]);
+    const double partitions = 1.0 + static_cast<double>(disk.partitions().size() + added[i]);
+    const double load = partitions * (1.0 + disk.write_rate() / busy);
     const double room = static_cast<double>(disk.free_bytes()) / load;
     if (room <= most) continue;
     most = room;
@@ -310,15 +339,15 @@ asio::awaitable<Result<void>> DiskGroup::create_logs(std::vector<LogSpec> specs)
 
 asio::awaitable<Result<void>> DiskGroup::delete_topic(base::Uuid topic) {
   Result<void> outcome;
+  bool out_of_reach = absent_;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (!members_[i].disk || !members_[i].reason.empty()) {
-      // What lies there goes when the disk is back.
-      if (outcome) outcome = make_error_code(StorageErrc::disk_failed);
-      continue;
+    if (usable(i)) {
+      const auto deleted = co_await members_[i].disk->delete_topic(topic);
+      if (!deleted && outcome) outcome = deleted;
     }
-    const auto deleted = co_await members_[i].disk->delete_topic(topic);
-    if (!deleted && outcome) outcome = deleted;
+    out_of_reach = out_of_reach || !usable(i);
   }
+  if (out_of_reach) outcome = make_error_code(StorageErrc::disk_failed);
   std::erase_if(placed_, [&](const auto& entry) { return entry.first.topic == topic; });
   co_return outcome;
 }
@@ -339,7 +368,8 @@ std::vector<base::Uuid> DiskGroup::disks() const {
 
 std::vector<DiskStatus> DiskGroup::status() const {
   std::vector<DiskStatus> all;
-  for (const auto& member : members_) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[i];
     DiskStatus& status = all.emplace_back();
     status.path = member.path;
     status.state = "failed";
@@ -350,9 +380,15 @@ std::vector<DiskStatus> DiskGroup::status() const {
     status.used_bytes = disk.used_bytes();
     status.free_bytes = disk.free_bytes();
     status.partitions = static_cast<std::uint32_t>(disk.partitions().size());
+    status.write_rate = static_cast<std::uint64_t>(disk.write_rate());
+    status.scrub = disk.scrub();
     if (!member.reason.empty()) continue;
-    status.state = disk.failed() ? "failed" : disk.full() ? "full" : "ok";
     status.reason = disk.failure_reason();
+    if (disk.failed()) continue;
+    status.state = recovering_.contains(i) ? "recovering" : "ok";
+    if (!disk.full()) continue;
+    status.state = "full";
+    status.reason = fmt::format("appends are refused below {} free bytes", disk.low_mark_bytes());
   }
   return all;
 }

@@ -15,11 +15,13 @@ namespace mq::storage {
 struct DiskStatus {
   std::string path;
   base::Uuid disk;     ///< zero: it could not be opened
-  std::string state;   ///< "ok", "full", "failed"
-  std::string reason;  ///< why it failed
+  std::string state;   ///< "ok", "full", "failed", "recovering"
+  std::string reason;  ///< why it is not ok
   std::uint64_t used_bytes = 0;
   std::uint64_t free_bytes = 0;
   std::uint32_t partitions = 0;
+  std::uint64_t write_rate = 0;  ///< bytes appended per second, of late
+  ScrubStatus scrub;
 };
 
 /// All data directories of one broker. A partition lives on one disk for life; which one is found
@@ -41,22 +43,28 @@ class DiskGroup {
   /// The first member has a disk. Everything given outlives the group.
   DiskGroup(std::vector<Member> members, base::FileSystem& files, base::Runtime& home);
 
+  /// As Disk::set_broker_epoch(), for all of them.
+  void set_broker_epoch(std::int64_t epoch);
   /// As Disk::recover() for all of them at once. A disk that cannot be used is left out: its
   /// partitions are named in the log and not served. An error, with refusal(): a partition that is
   /// on two disks, or no disk that can be used.
   asio::awaitable<Result<RecoverySummary>> recover(
       std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
       std::function<void(const RecoveryProgress&)> progress);
+  /// As Disk::on_ready(), for all of them.
+  void on_ready(const std::function<void(const model::PartitionId&)>& ready);
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
   void start();
   /// All of them; the first error, if any disk has not stopped cleanly.
   asio::awaitable<Result<void>> stop();
 
   [[nodiscard]] PartitionLog* find(const model::PartitionId& id) const;
-  /// Each on the disk that has the most room for one more partition; one that was tried before
-  /// stays where it was. Errors: those of Disk::create_logs(); storage_full or disk_failed when no
-  /// disk takes any.
+  /// Each on the disk that has the most room for one more partition, where a disk that is written
+  /// much counts for less; one that was tried before stays where it was. Errors: those of
+  /// Disk::create_logs(); storage_full or disk_failed when no disk takes any.
   asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs);
+  /// From every disk that can be reached. disk_failed: the rest can go only after a start at which
+  /// all disks are there.
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic);
   void give_up_deletions();
 
@@ -75,12 +83,15 @@ class DiskGroup {
   void leave_out(std::size_t member, std::string reason);
   [[nodiscard]] Result<std::size_t> roomiest(const std::vector<std::size_t>& added) const;
   [[nodiscard]] bool usable(std::size_t member) const;
+  [[nodiscard]] double busiest() const;
 
   std::vector<Member> members_;
   base::FileSystem& files_;
   base::Runtime& home_;
   std::map<model::PartitionId, std::size_t> placed_;  // where a directory may be
   std::set<model::PartitionId> missing_;
+  bool absent_ = false;               // a disk of an earlier run is not there
+  std::set<std::size_t> recovering_;  // members under way in recover()
   std::string refusal_;
 };
 

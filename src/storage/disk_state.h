@@ -53,9 +53,22 @@ class DiskState {
   [[nodiscard]] bool full() const noexcept { return full_.load(std::memory_order_relaxed); }
   void set_full(bool full);
 
+  /// Read by recovery so far. Any thread.
+  void note_recovery_read(std::uint64_t bytes) noexcept {
+    recovery_read_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t recovery_read() const noexcept {
+    return recovery_read_.load(std::memory_order_relaxed);
+  }
+
   /// Counts appended bytes; true each time so many came together that the free space should be
   /// looked at before the next tick.
   [[nodiscard]] bool note_appended(std::uint64_t bytes) noexcept;
+
+  /// All that was appended since the start. Any thread.
+  [[nodiscard]] std::uint64_t appended_bytes() const noexcept {
+    return appended_.load(std::memory_order_relaxed);
+  }
 
   /// The free space should be looked at now. Any thread.
   void ask_for_space_check();
@@ -83,6 +96,7 @@ class DiskState {
   std::atomic<bool> failed_{false};
   std::atomic<bool> full_{false};
   std::atomic<std::uint64_t> appended_{0};
+  std::atomic<std::uint64_t> recovery_read_{0};
   std::atomic<base::Duration::rep> slow_until_{std::numeric_limits<base::Duration::rep>::min()};
   std::atomic<std::shared_ptr<Listener>> listener_;
 };

@@ -13,8 +13,8 @@ using model::PartitionId;
 /// Waiting for more entries pays only where a group takes long: on a turning disk, where the next
 /// place to write comes round no sooner.
 constexpr auto kSlowGroup = std::chrono::milliseconds(1);
-constexpr auto kWindowMax = std::chrono::milliseconds(3);
-constexpr int kWindowShare = 4;
+constexpr auto kWindowMax = std::chrono::milliseconds(4);
+constexpr int kWindowShare = 2;
 /// What an entry takes beside its own bytes, generously.
 constexpr std::uint64_t kEntryOverhead = 128;
 
@@ -108,7 +108,12 @@ void Journal::synced(const std::shared_ptr<JournalLog>& log, const SyncPoint& po
 
 std::uint64_t Journal::cut(const std::shared_ptr<JournalLog>& log, const JournalCut& cut,
                            JournalDone done) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (log->closed_ || !begun_ || ended_ || disk_->failed()) {
+    lock.unlock();
+    done(false);
+    return log->cuts_;
+  }
   std::erase_if(log->items_, [](const Item& item) {
     return std::holds_alternative<JournalLog::Append>(item.what);
   });
@@ -144,6 +149,60 @@ void Journal::disk_failed() {
 void Journal::end() {
   std::lock_guard lock(mutex_);
   ended_ = true;
+}
+
+void Journal::conclude(JournalDone done) {
+  {
+    std::lock_guard lock(mutex_);
+    if (begun_ && !ended_ && !disk_->failed()) {
+      conclude_ = std::move(done);
+      wake_locked();
+      return;
+    }
+  }
+  done(false);
+}
+
+std::uint64_t Journal::concluded() const {
+  std::lock_guard lock(mutex_);
+  return concluded_;
+}
+
+/// At the end of a round.
+void Journal::conclude_round() {
+  JournalDone done;
+  {
+    std::lock_guard lock(mutex_);
+    if (!conclude_ || disk_->failed() || !queue_.empty() || !loose_.empty()) return;
+    done = std::exchange(conclude_, {});
+  }
+  const bool alone = live_.size() == 1 && live_.front()->needs.empty();
+  const bool begun = alone && file_is_free() && switch_file(alone);
+  {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    if (begun) concluded_ = group_number_;
+  }
+  done(begun);
+}
+
+void Journal::give_up(const PartitionId& id, const JournalLogState& state) {
+  std::lock_guard lock(mutex_);
+  given_up_[id] = state;
+  wake_locked();
+}
+
+/// The older files still say more of it until they are used again, which does no harm.
+void Journal::take_given_up() {
+  std::map<PartitionId, JournalLogState> given_up;
+  {
+    std::lock_guard lock(mutex_);
+    given_up.swap(given_up_);
+  }
+  for (const auto& [id, state] : given_up) {
+    states_[id] = state;
+    for (const auto& file : live_) file->needs.erase(id);
+  }
 }
 
 JournalDiskState Journal::disk_state() const {
@@ -217,10 +276,12 @@ void Journal::run_round() {
   bool stalled = false;
   round_began_ = disk_->home.now();
   take_new_files();
+  take_given_up();
   if (!disk_->failed() && make_room(stalled)) {
     Group group = take(group_bytes_max(), false);
     for (const auto& [sync, end] : group.bypasses) flusher_->request(sync, end);
-    if (commit(group)) prepare_file();
+    if (commit(group)) look_ahead();
+    conclude_round();
   }
   end_round(stalled);
 }
@@ -235,14 +296,19 @@ void Journal::end_round(bool stalled) {
     phase_ = Phase::idle;
     if (disk_->failed()) {
       for (auto& taken : loose_) failed.push_back(std::move(taken.item.done));
-      for (const auto& log : queue_) {
+      failed.push_back(std::exchange(conclude_, {}));
+      // Also of those that wait for a sync of their segment and so are not in the queue.
+      for (const auto& [id, known] : logs_) {
+        const auto log = known.lock();
+        if (!log) continue;
         for (auto& item : log->items_) failed.push_back(std::move(item.done));
         log->items_.clear();
         log->queued_ = false;
       }
       loose_.clear();
       queue_.clear();
-    } else if (!stalled && !(queue_.empty() && loose_.empty() && new_files_.empty())) {
+    } else if (!stalled &&
+               (!queue_.empty() || !loose_.empty() || !new_files_.empty() || conclude_)) {
       wake_locked();
     }
   }

@@ -20,6 +20,9 @@ struct JournalStart {
   std::uint64_t secret = 0;  ///< random; nonces of files come from it
   JournalDiskState disk;
   std::map<model::PartitionId, JournalLogState> logs;
+  /// Of `logs` those that are not recovered yet, and up to where the files of the run before must
+  /// be kept for them: until a recovery point has passed it, or give_up(). Empty: none are kept.
+  std::map<model::PartitionId, model::Offset> recovering;
   /// What was found; its files are used again.
   std::vector<JournalFileFound> found;
   std::uint64_t first_generation = 0;
@@ -38,7 +41,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
 
   /// Opens or makes the files and writes the first snapshot, durably: a fresh generation, so that
   /// nothing is ever written behind an old tail. On a disk thread, before anything else. Errors:
-  /// storage_full, disk_failed.
+  /// storage_full (it may be begun again then), disk_failed.
   Result<void> begin(JournalStart start);
 
   /// A new log; `end` is its end on the files.
@@ -66,8 +69,14 @@ class Journal : public std::enable_shared_from_this<Journal> {
   /// later results name.
   std::uint64_t cut(const std::shared_ptr<JournalLog>& log, const JournalCut& cut,
                     JournalDone done);
+  /// A log that was to be recovered stays offline: from now on snapshots say this of it.
+  void give_up(const model::PartitionId& id, const JournalLogState& state);
   /// Whoever waits for something durable is told that it never will be.
   void disk_failed();
+  /// When all that was noted is written: one more file is begun, and nothing but its snapshot is
+  /// ever written into it; concluded() is its number. done(false): there was no free file.
+  void conclude(JournalDone done);
+  [[nodiscard]] std::uint64_t concluded() const;
   /// No further group begins. The disk executor may still run the last one.
   void end();
   /// Nothing more of this log.
@@ -106,6 +115,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   [[nodiscard]] base::Duration window() const;
   void run_round();
   void end_round(bool stalled);
+  void conclude_round();
   Group take(std::uint64_t bytes_max, bool only_recovery_points);
   bool take_from_locked(const std::shared_ptr<JournalLog>& log, Group& group,
                         std::uint64_t& bytes_left);
@@ -120,14 +130,17 @@ class Journal : public std::enable_shared_from_this<Journal> {
   bool write_group(JournalFile& file, std::uint64_t position);
   void settle_needs(const Group& group);
   bool make_room(bool& stalled);
-  bool switch_file();
+  bool switch_file(bool alone = false);
   [[nodiscard]] std::uint64_t snapshot_bytes() const;
   [[nodiscard]] std::uint64_t reserve_bytes() const;
   std::unique_ptr<JournalFile> take_free(std::uint64_t bytes_min);
   void build_snapshot(std::uint64_t first_generation);
   void ask_for_recovery_points();
+  [[nodiscard]] bool recovery_points_due() const;
   [[nodiscard]] bool recovery_points_would_free() const;
-  void prepare_file();
+  void look_ahead();
+  [[nodiscard]] bool file_is_free() const;
+  bool prepare_file();
   void take_new_files();
   [[nodiscard]] std::uint64_t group_bytes_max() const;
   [[nodiscard]] std::uint64_t bypass_bytes() const;
@@ -139,6 +152,8 @@ class Journal : public std::enable_shared_from_this<Journal> {
   Result<void> open_file(const JournalStart& start, const JournalFileFound& found);
   Result<std::unique_ptr<JournalFile>> make_file(std::uint32_t number, std::uint64_t bytes);
   Result<void> have_free_file();
+  Result<void> keep_old_files(const JournalStart& start);
+  void take_given_up();
 
   const std::shared_ptr<DiskState> disk_;
   const std::shared_ptr<Flusher> flusher_;
@@ -153,8 +168,11 @@ class Journal : public std::enable_shared_from_this<Journal> {
   std::deque<std::shared_ptr<JournalLog>> queue_;
   std::vector<Taken> loose_;  // entries without a log
   std::map<model::PartitionId, std::weak_ptr<JournalLog>> logs_;
-  std::vector<std::unique_ptr<JournalFile>> new_files_;  // made, not known to a round yet
+  std::vector<std::unique_ptr<JournalFile>> new_files_;     // made, not known to a round yet
+  std::map<model::PartitionId, JournalLogState> given_up_;  // not known to a round yet
   bool making_file_ = false;
+  JournalDone conclude_;
+  std::uint64_t concluded_ = 0;
   JournalDiskState disk_state_;
   std::size_t expected_logs_ = 0;  // that took part in one of the last two groups
   std::size_t last_logs_ = 0;      // in the last one
@@ -179,6 +197,11 @@ class Journal : public std::enable_shared_from_this<Journal> {
   std::uint32_t last_crc_ = 0;
   JournalGroupBuilder builder_;
   bool stalled_said_ = false;
+  base::TimePoint file_began_{};  // the newest one
+  bool looked_ahead_ = false;     // since the newest file was begun
+  std::uint64_t asked_for_ = 0;   // files of older generations shall get free; 0: none asked for
+  base::TimePoint asked_at_{};    // for recovery points
+  base::Duration asked_took_{};   // the last time, until the files were free
 };
 
 }  // namespace mq::storage

@@ -18,28 +18,53 @@ Result<void> Journal::begin(JournalStart start) {
   generation_ = start.newest_generation;
   group_number_ = start.last_group;
   last_crc_ = start.last_crc;
+  live_.clear();
+  old_.clear();
+  free_.clear();
   const auto made = disk_->files.make_directory(directory_);
   if (!made && made.error() != make_error_code(base::BaseErrc::already_exists)) {
     fail("mkdir", directory_, made.error());
     return StorageErrc::disk_failed;
   }
-  const auto parent = directory_.substr(0, directory_.rfind('/'));
-  if (const auto synced = disk_->files.sync_directory(parent); !synced) {
-    fail("fsync", parent, synced.error());
-    return StorageErrc::disk_failed;
+  // The process before may have been killed between the making of a file and the sync of its name.
+  for (const auto& directory : {directory_.substr(0, directory_.rfind('/')), directory_}) {
+    if (const auto synced = disk_->files.sync_directory(directory); !synced) {
+      fail("fsync", directory, synced.error());
+      return StorageErrc::disk_failed;
+    }
   }
   MQ_TRY_VOID(open_files(start));
+  if (!start.recovering.empty()) {
+    MQ_TRY_VOID(keep_old_files(start));
+  }
   MQ_TRY_VOID(have_free_file());
   {
     std::lock_guard lock(mutex_);
     disk_state_ = start.disk;
-    disk_state_.files = static_cast<std::uint32_t>(old_.size() + free_.size());
+    disk_state_.files = static_cast<std::uint32_t>(live_.size() + old_.size() + free_.size());
   }
   if (!switch_file()) return StorageErrc::disk_failed;
   for (auto& file : old_) free_.push_back(std::move(file));
   old_.clear();
   std::lock_guard lock(mutex_);
   begun_ = true;
+  return {};
+}
+
+/// They are live as if this run had written them: what they say is not in the segments yet. Their
+/// last group may be in the page cache alone, if the process before was killed while it wrote it;
+/// the new file builds on it.
+Result<void> Journal::keep_old_files(const JournalStart& start) {
+  std::ranges::sort(old_, {}, [](const auto& file) { return file->header.generation; });
+  for (auto& file : old_) {
+    if (const auto synced = file->file->sync_data(); !synced) {
+      fail("fdatasync", file->path, synced.error());
+      return StorageErrc::disk_failed;
+    }
+    for (const auto& [id, need] : start.recovering) file->needs.emplace(id, need);
+    live_.push_back(std::move(file));
+  }
+  old_.clear();
   return {};
 }
 
@@ -91,7 +116,8 @@ Result<void> Journal::open_file(const JournalStart& start, const JournalFileFoun
 Result<void> Journal::have_free_file() {
   const std::uint64_t bytes_min = kJournalBlockBytes + snapshot_bytes() * 8;
   const auto fits = [&](const auto& file) { return file->bytes >= bytes_min; };
-  while (std::ranges::none_of(free_, fits) || free_.size() + old_.size() < kFilesMin) {
+  while (std::ranges::none_of(free_, fits) ||
+         free_.size() + old_.size() + live_.size() < kFilesMin) {
     const auto bytes =
         std::max(disk_->config.journal_file_bytes_min,
                  (bytes_min + kJournalBlockBytes - 1) / kJournalBlockBytes * kJournalBlockBytes);

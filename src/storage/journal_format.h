@@ -57,14 +57,6 @@ struct JournalGroupHeader {
 std::optional<JournalGroupHeader> decode_journal_group_header(base::Bytes bytes);
 [[nodiscard]] bool journal_body_holds(const JournalGroupHeader& header, base::Bytes body) noexcept;
 
-/// Since which broker epoch nothing that was confirmed under each durability can be missing; -1: as
-/// long as the disk exists.
-struct IntactSince {
-  std::int64_t disk = -1;
-  std::int64_t memory = -1;
-  friend bool operator==(const IntactSince&, const IntactSince&) = default;
-};
-
 /// What the journal knows of the disk as a whole.
 struct JournalDiskState {
   IntactSince intact;

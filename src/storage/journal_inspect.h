@@ -18,9 +18,18 @@ struct InspectedGroup {
   bool entries_good = true;  ///< false: `entries` ends where one could not be read
 };
 
+/// One file as a whole.
+struct InspectedJournal {
+  JournalFileHeader header;
+  std::uint64_t bytes = 0;
+  std::uint64_t groups = 0;  ///< that were visited
+  std::uint64_t end = 0;     ///< behind the last of them
+  std::string why;           ///< the chain ends there, for people
+};
+
 /// Calls `visit` for every whole group of the file's present use, in order; stops early when it
 /// returns false. Errors: unknown_format_version, BaseErrc::malformed (no header), I/O errors.
-Result<JournalFileHeader> for_each_journal_group(
+Result<InspectedJournal> for_each_journal_group(
     base::FileSystem& files, const std::string& path,
     const std::function<bool(const InspectedGroup&)>& visit);
 

@@ -16,7 +16,6 @@ using base::Bytes;
 using model::Offset;
 using model::PartitionId;
 
-constexpr std::size_t kStrideBytes = std::size_t{1} << 20;
 constexpr std::size_t kNameDigits = 4;
 
 std::uint64_t block_of(std::uint64_t position) {
@@ -26,7 +25,9 @@ std::uint64_t block_of(std::uint64_t position) {
 /// Builds a JournalReplay out of one file after the other, oldest generation first.
 class Replayer {
  public:
-  Replayer(base::FileSystem& files, const JournalOwner& owner) : files_(files), owner_(owner) {}
+  Replayer(base::FileSystem& files, const JournalOwner& owner,
+           std::function<void(std::uint64_t)> read, std::uint64_t last_group)
+      : files_(files), owner_(owner), read_(std::move(read)), end_group_(last_group) {}
 
   Result<void> find(const std::string& directory);
   Result<void> run();
@@ -34,6 +35,8 @@ class Replayer {
 
  private:
   Result<void> look_at(const std::string& path);
+  Result<void> take_end();
+  void apply_entries(const JournalFileReader& reader, const std::string& path);
   Result<void> choose_first();
   Result<std::optional<std::uint64_t>> first_of(const JournalFileFound& found);
   Result<void> look_for_newer_groups(const JournalFileFound& found);
@@ -50,6 +53,9 @@ class Replayer {
 
   base::FileSystem& files_;
   const JournalOwner& owner_;
+  const std::function<void(std::uint64_t)> read_;
+  const std::uint64_t end_group_;
+  bool taken_ = false;  // the end of a clean stop was found
   JournalReplay replay_;
   std::vector<const JournalFileFound*> live_;  // by generation
   bool chained_ = false;                       // the group before is known
@@ -88,6 +94,7 @@ Result<void> Replayer::look_at(const std::string& path) {
   file->drop_cache(0, found.bytes);
   std::vector<std::byte> block(kJournalBlockBytes);
   MQ_TRY(const auto got, file->read_at(block, 0));
+  replay_.bytes_read += got;
   auto header = decode_journal_header(Bytes(block).first(got));
   if (!header && header.error() == make_error_code(StorageErrc::unknown_format_version))
     return header.error();
@@ -119,10 +126,12 @@ Result<void> Replayer::run() {
   }
   if (live_.empty()) {
     replay_.lost = true;
-    replay_.problem = "no file of the journal can be read";
+    if (replay_.problem.empty()) replay_.problem = "no file of the journal can be read";
     return {};
   }
   std::ranges::sort(live_, {}, [](const auto* found) { return found->header->generation; });
+  MQ_TRY_VOID(take_end());
+  if (taken_) return {};
   MQ_TRY_VOID(choose_first());
   std::uint64_t generation_before = 0;
   for (const auto* found : live_) {
@@ -139,6 +148,29 @@ Result<void> Replayer::run() {
   for (const auto& [id, log] : replay_.logs) {
     if (log.gap()) damage(fmt::format("records of {} are missing in the journal", id.text()));
   }
+  return {};
+}
+
+/// After a clean stop the newest file begins with all that there is to know.
+Result<void> Replayer::take_end() {
+  if (end_group_ == 0 || replay_.damaged) return {};
+  const JournalFileFound& found = *live_.back();
+  MQ_TRY(const auto file, files_.open(found.path, base::OpenMode::read));
+  JournalFileReader reader(*file, *found.header, found.bytes, kJournalBlockBytes);
+  MQ_TRY_VOID(reader.next());
+  if (reader.at_end() || reader.position() != kJournalBlockBytes) return {};
+  if (reader.group().number != end_group_) return {};
+  JournalEntryReader entries(reader.body(), reader.group().entries);
+  const auto entry = entries.next();
+  if (!entry || !*entry) return {};
+  const auto* snapshot = std::get_if<JournalSnapshot>(&(*entry)->content);
+  if (snapshot == nullptr || snapshot->first_generation != found.header->generation) return {};
+  replay_.first_generation = snapshot->first_generation;
+  replay_.bytes_read += reader.bytes_read();
+  if (read_) read_(reader.bytes_read());
+  check_chain(reader.group(), reader, found.path);
+  apply_entries(reader, found.path);
+  taken_ = replay_.found.size() >= replay_.disk.files;
   return {};
 }
 
@@ -190,22 +222,29 @@ Result<void> Replayer::walk(const JournalFileFound& found) {
   MQ_TRY(auto opened, files_.open(found.path, base::OpenMode::read));
   replay_.files.push_back(std::move(opened));
   JournalFileReader reader(*replay_.files.back(), *found.header, found.bytes);
+  std::uint64_t told = 0;
   while (true) {
     MQ_TRY_VOID(reader.next());
+    if (read_) read_(reader.bytes_read() - told);
+    told = reader.bytes_read();
     if (reader.at_end()) break;
     check_chain(reader.group(), reader, found.path);
-    body_ = reader.body();
-    body_at_ = reader.position() + kJournalGroupHeaderBytes;
-    JournalEntryReader entries(body_, reader.group().entries);
-    while (true) {
-      const auto entry = entries.next();
-      if (!entry) damage(fmt::format("{} at {} holds an unknown entry", found.path, body_at_));
-      if (!entry || !*entry) break;
-      apply(**entry, body_at_);
-    }
+    apply_entries(reader, found.path);
   }
   replay_.bytes_read += reader.bytes_read();
   return {};
+}
+
+void Replayer::apply_entries(const JournalFileReader& reader, const std::string& path) {
+  body_ = reader.body();
+  body_at_ = reader.position() + kJournalGroupHeaderBytes;
+  JournalEntryReader entries(body_, reader.group().entries);
+  while (true) {
+    const auto entry = entries.next();
+    if (!entry) damage(fmt::format("{} at {} holds an unknown entry", path, body_at_));
+    if (!entry || !*entry) return;
+    apply(**entry, body_at_);
+  }
 }
 
 /// A good group that does not follow the one before means that groups between were lost, which were
@@ -349,15 +388,15 @@ void Replayer::take_recovery_point(ReplayedLog& log, const SyncPoint& point) {
 }  // namespace
 
 JournalFileReader::JournalFileReader(base::File& file, const JournalFileHeader& header,
-                                     std::uint64_t file_bytes)
-    : file_(file), header_(header), file_bytes_(file_bytes) {}
+                                     std::uint64_t file_bytes, std::size_t stride_bytes)
+    : file_(file), header_(header), file_bytes_(file_bytes), stride_bytes_(stride_bytes) {}
 
 Result<Bytes> JournalFileReader::load(std::uint64_t position, std::size_t bytes) {
   const auto left = file_bytes_ > position ? file_bytes_ - position : 0;
   bytes = static_cast<std::size_t>(std::min<std::uint64_t>(bytes, left));
   if (position < loaded_from_ || position + bytes > loaded_from_ + loaded_) {
     const auto stride =
-        static_cast<std::size_t>(std::min<std::uint64_t>(std::max(bytes, kStrideBytes), left));
+        static_cast<std::size_t>(std::min<std::uint64_t>(std::max(bytes, stride_bytes_), left));
     if (buffer_.data() == nullptr || buffer_.capacity() < stride)
       buffer_ = base::BufferPool::shared().take(std::max<std::size_t>(stride, 1));
     MQ_TRY(loaded_, file_.read_at(buffer_.bytes().first(stride), position));
@@ -399,8 +438,10 @@ Result<void> JournalFileReader::try_group() {
 }
 
 Result<JournalReplay> replay_journal(base::FileSystem& files, const std::string& directory,
-                                     const JournalOwner& owner) {
-  Replayer replayer(files, owner);
+                                     const JournalOwner& owner,
+                                     std::function<void(std::uint64_t)> read,
+                                     std::uint64_t last_group) {
+  Replayer replayer(files, owner, std::move(read), last_group);
   MQ_TRY_VOID(replayer.find(directory));
   MQ_TRY_VOID(replayer.run());
   return replayer.take();

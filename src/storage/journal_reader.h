@@ -17,7 +17,8 @@ namespace mq::storage {
 /// nonce). Blocks; reads in strides.
 class JournalFileReader {
  public:
-  JournalFileReader(base::File& file, const JournalFileHeader& header, std::uint64_t file_bytes);
+  JournalFileReader(base::File& file, const JournalFileHeader& header, std::uint64_t file_bytes,
+                    std::size_t stride_bytes = std::size_t{1} << 20);
 
   /// Goes to the next group whose checksums hold, or to the end. An error is the disk's.
   Result<void> next();
@@ -37,6 +38,7 @@ class JournalFileReader {
   base::File& file_;
   const JournalFileHeader header_;
   const std::uint64_t file_bytes_;
+  const std::size_t stride_bytes_;
   std::uint64_t next_ = kJournalBlockBytes;
   std::uint64_t position_ = 0;
   bool at_end_ = false;
@@ -88,9 +90,13 @@ struct JournalReplay {
 };
 
 /// Reads the journal in `directory`; changes nothing. Damage is in the result. Errors:
-/// unknown_format_version, and those of the disk.
+/// unknown_format_version, and those of the disk. `read` (may be empty) is told of every piece that
+/// was read. `last_group` (0: unknown) is what a clean stop says that the journal ends with: if it
+/// stands where it should, nothing else is read.
 Result<JournalReplay> replay_journal(base::FileSystem& files, const std::string& directory,
-                                     const JournalOwner& owner);
+                                     const JournalOwner& owner,
+                                     std::function<void(std::uint64_t bytes)> read = {},
+                                     std::uint64_t last_group = 0);
 
 /// "0007.journal" and back.
 std::string journal_file_name(std::uint32_t number);

@@ -145,7 +145,8 @@ Result<void> Restorer::finish_cut(const SyncPoint& end) {
 Result<void> Restorer::sync() {
   for (const auto& [base, segment] : segments_) {
     if (!segment.changed && !made_) continue;
-    MQ_TRY_VOID(segment.file->sync_all());
+    // REC-5: whatever it failed of, also want of space, it is not tried again.
+    if (!segment.file->sync_all()) return make_error_code(base::BaseErrc::io_failed);
   }
   if (!made_) return {};
   return files_.sync_directory(directory_);
@@ -159,10 +160,11 @@ Result<std::vector<RestoredBatch>> restore_from_journal(base::FileSystem& files,
                                                         const ReplayedLog& log, Offset log_start,
                                                         std::string& problem) {
   Restorer restorer(files, directory, replay, problem);
-  MQ_TRY_VOID(restorer.put_back(log, log_start));
+  // The cut first: what the journal holds now was appended behind it, or lies below.
   if (log.state.cut) {
     MQ_TRY_VOID(restorer.finish_cut(*log.state.cut));
   }
+  MQ_TRY_VOID(restorer.put_back(log, log_start));
   MQ_TRY_VOID(restorer.sync());
   return std::move(restorer.restored);
 }
@@ -172,6 +174,13 @@ LogCheckpoint merge_checkpoint(LogCheckpoint checkpoint, const ReplayedLog& log)
   if (!log.lowest_cut || checkpoint.recovery_point.offset <= log.lowest_cut->offset)
     return checkpoint;
   const SyncPoint& end = *log.lowest_cut;
+  // The log start has passed the cut since, so the checkpoint is newer (LOG-10), and the segment
+  // may be gone.
+  const Offset start = checkpoint.log_start_offset;
+  const bool passed =
+      start > end.offset ||
+      (start == end.offset && log.state.recovery_point.segment_base > end.segment_base);
+  if (passed) return checkpoint;
   checkpoint.recovery_point = end;
   std::erase_if(checkpoint.sealed, [&](const SealedSegment& segment) {
     return segment.base_offset >= end.segment_base;

@@ -20,6 +20,12 @@ constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 141;
 /// A file is of use only with room for much more than its snapshot.
 constexpr std::uint64_t kSnapshotShare = 8;
 constexpr auto kMakeFileAgain = std::chrono::seconds(10);
+/// Moving the recovery points takes the head away from the journal, so no more than one part in so
+/// many of the time is given to it while the journal may still grow.
+constexpr int kRecoveryPointPace = 10;
+constexpr auto kWriteBackAge = std::chrono::seconds(20);
+/// A new file has room for so much time of what is written, or is twice as large as the largest.
+constexpr auto kFileLasts = std::chrono::seconds(8);
 
 /// splitmix64: one of many numbers that a secret gives.
 std::uint64_t mixed(std::uint64_t secret, std::uint64_t n) {
@@ -130,7 +136,8 @@ bool Journal::write_group(JournalFile& file, std::uint64_t position) {
 
 void Journal::tell(Group& group, bool durable) {
   for (auto& taken : group.entries) {
-    if (!taken.item.image.empty() && taken.log) flusher_->image_written(taken.log->sync_);
+    if (durable && !taken.item.image.empty() && taken.log)
+      flusher_->image_written(taken.log->sync_);
     if (taken.item.done) taken.item.done(durable);
   }
   if (!durable) return;
@@ -172,6 +179,10 @@ void Journal::settle_needs(const Group& group) {
     live_.pop_front();
     stalled_said_ = false;
   }
+  if (asked_for_ > 0 && live_.front()->header.generation >= asked_for_) {
+    asked_for_ = 0;
+    asked_took_ = disk_->home.now() - asked_at_;
+  }
 }
 
 /// Sees to it that a group has room. When no file is free it waits for recovery points; then only
@@ -209,6 +220,8 @@ bool Journal::recovery_points_would_free() const {
 /// So that the files before the newest get free.
 void Journal::ask_for_recovery_points() {
   std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>> wanted;
+  asked_for_ = live_.back()->header.generation;
+  asked_at_ = disk_->home.now();
   {
     std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i + 1 < live_.size(); ++i) {
@@ -224,6 +237,13 @@ void Journal::ask_for_recovery_points() {
   flusher_->request(wanted);
 }
 
+/// Later than that the kernel writes the segments back by itself.
+bool Journal::recovery_points_due() const {
+  const base::Duration rest = std::min<base::Duration>(
+      kRecoveryPointPace * asked_took_, std::max<base::Duration>(kWriteBackAge, 2 * asked_took_));
+  return live_.size() > 1 && disk_->home.now() >= asked_at_ + rest;
+}
+
 std::unique_ptr<JournalFile> Journal::take_free(std::uint64_t bytes_min) {
   const auto largest =
       std::ranges::max_element(free_, {}, [](const auto& file) { return file->bytes; });
@@ -234,7 +254,7 @@ std::unique_ptr<JournalFile> Journal::take_free(std::uint64_t bytes_min) {
 }
 
 /// Goes on in a free file, which begins with all that its predecessors said: they may be given up.
-bool Journal::switch_file() {
+bool Journal::switch_file(bool alone) {
   auto file = take_free(kJournalBlockBytes + snapshot_bytes() * kSnapshotShare);
   if (!file) {
     prepare_file();
@@ -248,14 +268,16 @@ bool Journal::switch_file() {
     return fail("write", file->path, written.error());
   if (const auto synced = file->file->sync_data(); !synced)
     return fail("fdatasync", file->path, synced.error());
-  build_snapshot(live_.empty() ? generation_ : live_.front()->header.generation);
+  build_snapshot(alone || live_.empty() ? generation_ : live_.front()->header.generation);
   const std::uint64_t bytes = builder_.file_bytes();
   if (!write_group(*file, kJournalBlockBytes)) return false;
   position_ = kJournalBlockBytes + bytes;
   disk_->counters.get("storage_journal_files_begun_total").add();
   file->needs.clear();
   live_.push_back(std::move(file));
-  ask_for_recovery_points();
+  looked_ahead_ = false;
+  file_began_ = disk_->home.now();
+  if (recovery_points_due()) ask_for_recovery_points();
   return true;
 }
 
@@ -271,25 +293,43 @@ void Journal::build_snapshot(std::uint64_t first_generation) {
   for (const auto& [id, state] : states_) builder_.add(id, JournalSnapshotLog{state});
 }
 
-/// Has one more file made when none was free by the time the newest is half full: the recovery
-/// points cannot follow with so few.
-void Journal::prepare_file() {
+bool Journal::file_is_free() const {
   const std::uint64_t bytes_min = kJournalBlockBytes + snapshot_bytes() * kSnapshotShare;
-  const bool too_small =
-      std::ranges::none_of(free_, [&](const auto& file) { return file->bytes >= bytes_min; });
-  if (!too_small || position_ < live_.back()->bytes / 2) return;
+  return std::ranges::any_of(free_, [&](const auto& file) { return file->bytes >= bytes_min; });
+}
+
+/// When the newest file is half full: the next one must be free by its end. Either the recovery
+/// points make it so, or, while they are not due yet, one more is made.
+void Journal::look_ahead() {
+  if (looked_ahead_ || position_ < live_.back()->bytes / 2) return;
+  looked_ahead_ = true;
+  const bool comes = file_is_free() || prepare_file();
+  if (recovery_points_due() || (!comes && live_.size() > 1)) ask_for_recovery_points();
+}
+
+/// Has one more file made on a disk thread. False: there are as many as there may be, or there was
+/// no space for one lately.
+bool Journal::prepare_file() {
+  const std::uint64_t bytes_min = kJournalBlockBytes + snapshot_bytes() * kSnapshotShare;
   const auto& config = disk_->config;
   const bool no_file_fits = largest_bytes_ < bytes_min;
   const auto now = disk_->home.now();
   const std::uint32_t number = next_number_;
+  const double filled = std::chrono::duration<double>(now - file_began_).count();
+  const double lasting = std::chrono::duration<double>(kFileLasts).count();
+  const double bytes_max = static_cast<double>(config.journal_file_bytes_max);
+  const double wanted = filled > 0 ? static_cast<double>(position_) / filled * lasting : 0;
+  const auto by_rate = static_cast<std::uint64_t>(std::min(wanted, bytes_max));
   const std::uint64_t bytes =
-      std::max(std::min(largest_bytes_ * 2, config.journal_file_bytes_max), bytes_min) /
+      std::max(std::min(std::max(largest_bytes_ * 2, by_rate), config.journal_file_bytes_max),
+               bytes_min) /
       kJournalBlockBytes * kJournalBlockBytes;
   {
     std::lock_guard lock(mutex_);
     const auto count = live_.size() + free_.size() + new_files_.size();
-    if (making_file_ || now < make_file_after_) return;
-    if (count >= config.journal_files_max && !no_file_fits) return;
+    if (making_file_) return true;
+    if (now < make_file_after_) return false;
+    if (count >= config.journal_files_max && !no_file_fits) return false;
     making_file_ = true;
     make_file_after_ = now + kMakeFileAgain;
   }
@@ -303,6 +343,7 @@ void Journal::prepare_file() {
     self->new_files_.push_back(*std::move(made));
     self->wake_locked();
   });
+  return true;
 }
 
 void Journal::take_new_files() {

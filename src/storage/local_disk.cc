@@ -1,11 +1,13 @@
 #include "storage/local_disk.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/log.h"
 #include "base/mutants.h"
 #include "storage/disk_files.h"
 #include "storage/sealed_file.h"
+#include "storage/space_reserve.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -18,11 +20,17 @@ using model::PartitionId;
 constexpr auto kCheckpointSpacing = std::chrono::milliseconds(100);
 /// And after one that could not be written.
 constexpr auto kCheckpointRetry = std::chrono::milliseconds(1000);
+constexpr int kRemovedAtOnce = 32;  // files
+/// Free space above which appends go on, so that they do not stop and go around the mark.
+constexpr std::uint64_t resume_mark(std::uint64_t low_mark) { return low_mark + low_mark / 4; }
+
+constexpr int kNearShare = 10;
+constexpr auto kRemovalPause = std::chrono::milliseconds(5);
+/// The write rate forgets half of what was in so much time.
+constexpr double kRateHalfLifeSeconds = 120;
+
 /// What a reader has not fetched so long after its last fetch is read again if it comes.
 constexpr auto kReadAheadKept = std::chrono::seconds(5);
-constexpr int kRemovedAtOnce = 32;  // files
-constexpr std::uint64_t kReserveBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kReserveShareMax = 256;  // of the disk: one 256th
 
 /// Both need the state that they belong to.
 std::shared_ptr<Flusher> with_write_behind(const std::shared_ptr<DiskState>& state) {
@@ -60,6 +68,7 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
       lock_(std::move(directory.lock)),
       found_identity_(directory.identity),
       checkpoint_(state_, [this] { return checkpoint_body(); }),
+      scrubber_(state_, [this] { return logs(); }),
       tasks_(home),
       wake_(home) {
   listener_->changed = [this] { state_changed(); };
@@ -285,6 +294,7 @@ asio::awaitable<Result<void>> LocalDisk::remove_directories(std::vector<std::str
   while (done < names.size()) {
     if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
     if (giving_up_deletions_ || stopping_) co_return make_error_code(StorageErrc::closed);
+    if (done > 0) co_await state_->home.sleep_for(kRemovalPause);
     Result<void> removed;
     const auto work = [&] { removed = remove_some_files(names, done); };
     co_await state_->executor.run(work);
@@ -332,6 +342,7 @@ void LocalDisk::start() {
   tasks_.spawn("storage sync of memory logs", keep_memory_logs_synced());
   tasks_.spawn("storage retention", keep_retention());
   tasks_.spawn("storage space watch", watch_space());
+  tasks_.spawn("storage scrub", scrubber_.run());
 }
 
 /// False when the disk is stopping.
@@ -393,7 +404,10 @@ asio::awaitable<void> LocalDisk::keep_retention() {
 
 asio::awaitable<void> LocalDisk::watch_space() {
   for (;;) {
-    const bool go = co_await pause(state_->config.space_interval);  // named: GCC bug 106188
+    // Near the mark a second may be too long: a small disk is written full in less.
+    const bool near = !state_->full() && free_bytes_ < 4 * low_mark_bytes_;
+    const auto interval = state_->config.space_interval / (near ? kNearShare : 1);
+    const bool go = co_await pause(interval);  // named: GCC bug 106188
     if (!go) co_return;
     if (state_->write_behind->wants_more()) write_behind_all();
     state_->read_ahead.drop_unused_since(state_->home.now() - kReadAheadKept);
@@ -405,27 +419,60 @@ asio::awaitable<void> LocalDisk::watch_space() {
 asio::awaitable<void> LocalDisk::check_space() {
   if (checking_space_ || state_->failed()) co_return;
   checking_space_ = true;
-  auto& files = state_->files;
+  note_write_rate();
   const std::uint64_t used = used_bytes();
   Result<std::uint64_t> free = make_error_code(StorageErrc::closed);
-  const auto work = [&, reserve = path_of(kReserveFile), full = state_->full()] {
-    free = files.free_bytes(state_->path);
-    if (!free || full || *free / kReserveShareMax < kReserveBytes) return;
-    const auto there = files.exists(reserve);
-    if (!there || *there) return;
-    if (const auto file = files.open(reserve, base::OpenMode::create))
-      static_cast<void>((*file)->allocate(0, kReserveBytes));
-  };
+  const auto work = [&] { free = look_at_space(used); };
   co_await state_->executor.run(work);
   checking_space_ = false;
   if (!free) co_return;
   free_bytes_ = *free;
-  const std::uint64_t mark = std::min(state_->config.low_mark_bytes, (*free + used) / 10);
-  if (*free < mark) {
+  low_mark_bytes_ = low_mark(*free, used);
+  if (free_bytes_ < low_mark_bytes_) {
     state_->set_full(true);
-  } else if (*free >= mark + mark / 4) {
+  } else if (free_bytes_ >= resume_mark(low_mark_bytes_)) {
     state_->set_full(false);
   }
+}
+
+std::uint64_t LocalDisk::low_mark(std::uint64_t free, std::uint64_t used) const {
+  return std::min(state_->config.low_mark_bytes, (free + used) / 10);
+}
+
+/// On a disk thread. With space to spare it makes one slice of the reserve that is missing.
+Result<std::uint64_t> LocalDisk::look_at_space(std::uint64_t used) {
+  MQ_TRY(const auto free, state_->files.free_bytes(state_->path));
+  const std::uint64_t slice = reserve_slice_bytes(free + used);
+  if (!reserve_said_) {
+    reserve_said_ = true;
+    if (slice == 0) {
+      base::log_warning("storage", "disk {} is too small to keep anything back for when it is full",
+                        state_->path);
+    } else {
+      base::log_info("storage", "disk {}: {} bytes are kept back for when it is full", state_->path,
+                     slice * kReserveSlices);
+    }
+  }
+  const bool room = free >= resume_mark(low_mark(free, used)) + slice * kReserveSlices;
+  for (int n = 0; room && n < kReserveSlices; ++n) {
+    if (!keep_reserve_slice(state_->files, state_->path, slice)) break;
+  }
+  return free;
+}
+
+/// Appended bytes per second, of which the newest count most.
+void LocalDisk::note_write_rate() {
+  const auto now = state_->home.now();
+  const std::uint64_t bytes = state_->appended_bytes();
+  const double seconds = std::chrono::duration<double>(now - rated_at_).count();
+  if (rated_at_ == base::TimePoint{}) {
+    rated_at_ = now;
+  } else if (seconds > 0) {
+    const double share = 1 - std::exp2(-seconds / kRateHalfLifeSeconds);
+    write_rate_ += (static_cast<double>(bytes - rated_bytes_) / seconds - write_rate_) * share;
+    rated_at_ = now;
+  }
+  rated_bytes_ = bytes;
 }
 
 void LocalDisk::state_changed() {
@@ -441,6 +488,7 @@ void LocalDisk::state_changed() {
 asio::awaitable<Result<void>> LocalDisk::stop() {
   if (stopping_) co_return make_error_code(StorageErrc::closed);
   stopping_ = true;
+  scrubber_.stop();
   wake_.notify_all();
   co_await tasks_.wait();
   for (const auto& log : logs()) log->worker().post([log] { log->begin_stop(); });
@@ -455,15 +503,26 @@ asio::awaitable<Result<void>> LocalDisk::stop() {
   if (synced && !state_->failed()) {
     result = co_await journal_settled();
   }
+  std::uint64_t last_group = 0;
+  if (result) last_group = co_await conclude_journal();
   if (result) result = co_await checkpoint_.write();
-  if (result) result = co_await write_clean_marker();
+  if (result) result = co_await write_clean_marker(last_group);
   co_await end_all();
   co_return result;
 }
 
+/// Returns the number of its last group; 0: a start has to read it.
+asio::awaitable<std::uint64_t> LocalDisk::conclude_journal() {
+  auto wait = std::make_shared<JournalWait>(state_->home);
+  journal_->conclude(JournalWait::done(wait));
+  const auto concluded = co_await JournalWait::until_durable(wait);
+  co_return concluded ? journal_->concluded() : 0;
+}
+
 /// REC-4: every flush has succeeded and the checkpoint says so.
-asio::awaitable<Result<void>> LocalDisk::write_clean_marker() {
+asio::awaitable<Result<void>> LocalDisk::write_clean_marker(std::uint64_t journal_group) {
   CleanMarker marker;
+  marker.journal_group = journal_group;
   marker.incarnation = state_->config.incarnation;
   for (const auto& [id, log] : logs_) {
     if (!log->sync_state()) continue;

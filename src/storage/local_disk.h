@@ -9,6 +9,8 @@
 #include "base/wait_list.h"
 #include "storage/checkpoint_writer.h"
 #include "storage/local_log.h"
+#include "storage/run_on.h"
+#include "storage/scrubber.h"
 
 namespace mq::storage {
 
@@ -22,9 +24,14 @@ class LocalDisk final : public Disk {
   /// Checks the cluster; writes the identity of a fresh directory.
   Result<void> adopt(Refusal& refusal);
 
+  void set_broker_epoch(std::int64_t epoch) override { broker_epoch_ = epoch; }
+  IntactSince intact_since() const override { return journal_->disk_state().intact; }
   asio::awaitable<Result<RecoverySummary>> recover(
       std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
       std::function<void(const RecoveryProgress&)> progress) override;
+  void on_ready(std::function<void(const model::PartitionId&)> ready) override {
+    ready_ = std::move(ready);
+  }
   void start() override;
   asio::awaitable<Result<void>> stop() override;
   PartitionLog* find(const model::PartitionId& id) override;
@@ -40,6 +47,9 @@ class LocalDisk final : public Disk {
   bool full() const override { return state_->full(); }
   std::uint64_t free_bytes() const override { return free_bytes_; }
   std::uint64_t used_bytes() const override;
+  std::uint64_t low_mark_bytes() const override { return low_mark_bytes_; }
+  double write_rate() const override { return write_rate_; }
+  ScrubStatus scrub() const override { return scrubber_.status(); }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
 
  private:
@@ -50,6 +60,7 @@ class LocalDisk final : public Disk {
     bool checkpoint_lost = false;
     std::map<model::PartitionId, CleanMarker::Log> clean;
     bool has_clean_marker = false;
+    std::uint64_t journal_group = 0;  // as in the clean marker
     std::optional<RunMarker> run;
     std::set<model::PartitionId> directories;
     std::vector<std::string> strangers;
@@ -64,15 +75,25 @@ class LocalDisk final : public Disk {
   Result<void> put_away_unknown(Found& found, const std::set<model::PartitionId>& known,
                                 const std::set<base::Uuid>& deleting, RecoverySummary& summary);
   [[nodiscard]] bool lossy_suspect(const Found& found) const;
+  [[nodiscard]] IntactSince intact_since(const Found& found) const;
   Result<void> replay(Found& found);
   void restore_unknown(const Found& found, const std::set<model::PartitionId>& known,
                        const std::set<base::Uuid>& deleting);
   Result<void> begin_journal(JournalStart start, bool is_new);
   [[nodiscard]] JournalStart journal_start(const Found& found) const;
   [[nodiscard]] std::string journal_directory() const;
+  asio::awaitable<Result<void>> recover_all(RecoveryRun& run);
+  asio::awaitable<Result<void>> begin_recovery(RecoveryRun& run);
+  void keep_found(const RecoveryRun& run);
+  asio::awaitable<Result<void>> begin_journal_early(RecoveryRun& run);
+  asio::awaitable<Result<void>> begin_journal_late(RecoveryRun& run);
+  asio::awaitable<Result<void>> write_recovered(const RecoveryRun& run);
+  asio::awaitable<void> watch_recovery(RecoveryRun& run);
+  void say_ready(const model::PartitionId& id);
   asio::awaitable<void> recover_some(RecoveryRun& run);
   Result<RecoveredLog> recover_one(const LogSpec& spec, const Found& found);
   Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
+  void keep_offline(const LogSpec& spec, RecoveryRun& run);
 
   // Running (local_disk.cc).
   [[nodiscard]] std::vector<std::byte> checkpoint_body() const;
@@ -87,6 +108,9 @@ class LocalDisk final : public Disk {
   asio::awaitable<void> keep_retention();
   asio::awaitable<void> watch_space();
   asio::awaitable<void> check_space();
+  Result<std::uint64_t> look_at_space(std::uint64_t used);
+  [[nodiscard]] std::uint64_t low_mark(std::uint64_t free, std::uint64_t used) const;
+  void note_write_rate();
   asio::awaitable<bool> pause(std::chrono::milliseconds interval);
   void state_changed();
   void write_behind_all();
@@ -97,7 +121,8 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> sync_own_directory();
   asio::awaitable<Result<void>> journal_deletions(std::vector<model::PartitionId> ids);
   asio::awaitable<Result<void>> journal_settled();
-  asio::awaitable<Result<void>> write_clean_marker();
+  asio::awaitable<std::uint64_t> conclude_journal();
+  asio::awaitable<Result<void>> write_clean_marker(std::uint64_t journal_group);
   asio::awaitable<void> end_all();
 
   std::shared_ptr<DiskState> state_;
@@ -112,20 +137,22 @@ class LocalDisk final : public Disk {
   Checkpoint kept_;  // of logs that are offline: what an earlier run knew of them
   std::map<model::PartitionId, JournalLogState> kept_states_;  // the same for the journal
   CheckpointWriter checkpoint_;
+  Scrubber scrubber_;
   Flusher::Progress checkpointed_;  // what the newest checkpoint knows at least
   base::TaskGroup tasks_;
   base::WaitList wake_;
+  std::int64_t broker_epoch_ = -1;
   bool stopping_ = false;
   bool giving_up_deletions_ = false;
   bool checking_space_ = false;
   std::uint64_t free_bytes_ = 0;
+  std::uint64_t low_mark_bytes_ = 0;
+  double write_rate_ = 0;
+  std::uint64_t rated_bytes_ = 0;  // of appends that write_rate_ counts
+  base::TimePoint rated_at_{};
+  bool reserve_said_ = false;
   std::function<void()> changed_;
+  std::function<void(const model::PartitionId&)> ready_;
 };
-
-/// Runs `task` on another runtime and waits for it here.
-template <class T>
-asio::awaitable<T> run_on(base::Runtime& runtime, asio::awaitable<T> task) {
-  co_return co_await asio::co_spawn(runtime.executor(), std::move(task), asio::use_awaitable);
-}
 
 }  // namespace mq::storage

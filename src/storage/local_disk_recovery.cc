@@ -4,6 +4,7 @@
 #include "base/mutants.h"
 #include "storage/local_disk.h"
 #include "storage/sealed_file.h"
+#include "storage/space_reserve.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -14,33 +15,102 @@ using model::PartitionId;
 
 /// Partitions recovered at the same time, as far as the executor has threads.
 constexpr std::size_t kParallel = 4;
+constexpr auto kProgressInterval = std::chrono::seconds(1);
 
 bool is_missing(const Error& error) { return error == make_error_code(base::BaseErrc::not_found); }
+bool is_full(const Error& error) {
+  return error == make_error_code(base::BaseErrc::no_space) ||
+         error == make_error_code(StorageErrc::storage_full);
+}
+
+/// What the segments may lack.
+std::uint64_t journal_bytes(const ReplayedLog& log) {
+  std::uint64_t bytes = kRoomToWork;
+  for (const auto& write : log.writes) bytes += write.bytes;
+  return bytes;
+}
+
+/// Does something that takes space, with the reserve when there is none.
+template <class Attempt>
+auto with_reserve(DiskState& disk, Attempt attempt) -> decltype(attempt()) {
+  auto done = attempt();
+  while (!done && is_full(done.error()) && give_up_reserve_slice(disk.files, disk.path))
+    done = attempt();
+  return done;
+}
 
 }  // namespace
 
 /// One recover() call, shared by the coroutines that work on it.
 struct LocalDisk::RecoveryRun {
+  explicit RecoveryRun(base::Runtime& home) : wake(home) {}
+
   std::vector<LogSpec> specs;
+  std::set<PartitionId> known;
+  std::set<base::Uuid> deleting;
   std::size_t next = 0;
   Found found;
   RecoverySummary summary;
   RecoveryProgress progress;
   std::function<void(const RecoveryProgress&)> report;
   Error error;
+  bool early = false;             // the journal has begun: a recovered partition may be served
+  std::size_t in_checkpoint = 0;  // partitions that were done when the newest one was written
+  bool ended = false;
+  base::WaitList wake;
 };
 
 asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
     std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
     std::function<void(const RecoveryProgress&)> progress) {
-  RecoveryRun run;
+  RecoveryRun run(state_->home);
   run.specs = std::move(known);
   run.report = std::move(progress);
   run.progress.partitions = run.summary.partitions = run.specs.size();
-  std::set<PartitionId> known_ids;
-  for (const auto& spec : run.specs) known_ids.insert(spec.id);
-  const std::set<base::Uuid> deleting_ids(deleting.begin(), deleting.end());
+  for (const auto& spec : run.specs) run.known.insert(spec.id);
+  run.deleting.insert(deleting.begin(), deleting.end());
 
+  base::TaskGroup beside(state_->home);
+  beside.spawn("storage recovery progress", watch_recovery(run));
+  const auto recovered = co_await recover_all(run);
+  run.ended = true;
+  run.wake.notify_all();
+  co_await beside.wait();
+  if (!recovered) co_return recovered.error();
+  run.progress.bytes_scanned = state_->recovery_read();
+  if (run.report) run.report(run.progress);
+  co_return std::move(run.summary);
+}
+
+asio::awaitable<Result<void>> LocalDisk::recover_all(RecoveryRun& run) {
+  const auto begun = co_await begin_recovery(run);
+  MQ_CO_TRY_VOID(begun);
+  const JournalReplay& replay = *run.found.replay;
+  if (!run.summary.clean && !replay.lost && !replay.damaged) {
+    const auto early = co_await begin_journal_early(run);
+    MQ_CO_TRY_VOID(early);
+  }
+  base::TaskGroup group(state_->home);
+  for (std::size_t i = 0; i < kParallel; ++i) group.spawn("storage recovery", recover_some(run));
+  co_await group.wait();
+  if (run.error) co_return run.error;
+  const auto written = co_await write_recovered(run);
+  MQ_CO_TRY_VOID(written);
+  if (!run.early) {
+    const auto late = co_await begin_journal_late(run);
+    MQ_CO_TRY_VOID(late);
+  }
+  // Damage below the bound may have taken anything.
+  if (!run.summary.offline.empty()) journal_->set_intact_since({broker_epoch_, broker_epoch_}, {});
+  co_await check_space();
+  if (!run.early) {
+    for (const auto& spec : run.specs) say_ready(spec.id);
+  }
+  co_return Result<void>();
+}
+
+/// Everything that comes before single partitions.
+asio::awaitable<Result<void>> LocalDisk::begin_recovery(RecoveryRun& run) {
   Result<void> begun;
   const auto begin = [&] {
     auto found = look();
@@ -51,8 +121,8 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
     run.found = *std::move(found);
     begun = replay(run.found);
     if (begun) begun = begin_run();
-    if (begun) restore_unknown(run.found, known_ids, deleting_ids);
-    if (begun) begun = put_away_unknown(run.found, known_ids, deleting_ids, run.summary);
+    if (begun) restore_unknown(run.found, run.known, run.deleting);
+    if (begun) begun = put_away_unknown(run.found, run.known, run.deleting, run.summary);
   };
   co_await state_->executor.run(begin);
   MQ_CO_TRY_VOID(begun);
@@ -66,25 +136,85 @@ asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
                       "disk: records acknowledged with durability = memory may be missing",
                       state_->path);
   }
+  keep_found(run);
+  co_return Result<void>();
+}
 
-  base::TaskGroup group(state_->home);
-  for (std::size_t i = 0; i < kParallel; ++i) group.spawn("storage recovery", recover_some(run));
-  co_await group.wait();
-  if (run.error) co_return run.error;
-  if (run.found.checkpoint_lost || checkpoint_body() != encode_checkpoint(run.found.checkpoint)) {
-    const auto written = co_await checkpoint_.write();
-    if (!written && written.error() != make_error_code(StorageErrc::storage_full))
-      co_return written.error();
+/// Until a partition is recovered the checkpoint says of it what the one before did.
+void LocalDisk::keep_found(const RecoveryRun& run) {
+  for (const auto& spec : run.specs) {
+    const auto known = run.found.checkpoint.find(spec.id);
+    if (known != run.found.checkpoint.end()) {
+      kept_[spec.id] = known->second;
+    } else if (run.found.checkpoint_lost && run.found.directories.contains(spec.id)) {
+      kept_[spec.id].id = spec.id;
+      kept_[spec.id].recovery_point_lost = true;
+    }
   }
+}
+
+/// The journal goes on in a new file and keeps those of the run before, so that another crash finds
+/// what is not recovered yet. On a disk without room for that, partitions wait for the last one.
+asio::awaitable<Result<void>> LocalDisk::begin_journal_early(RecoveryRun& run) {
+  JournalStart start = journal_start(run.found);
+  for (const auto& spec : run.specs) {
+    const auto log = run.found.replay->logs.find(spec.id);
+    if (log != run.found.replay->logs.end()) start.recovering[spec.id] = log->second.bound();
+    if (log != run.found.replay->logs.end()) start.logs[spec.id] = log->second.state;
+  }
+  Result<void> begun;
+  const auto begin = [&] { begun = begin_journal(std::move(start), false); };
+  co_await state_->executor.run(begin);
+  if (begun) run.early = true;
+  if (!begun && begun.error() != make_error_code(StorageErrc::storage_full)) co_return begun;
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<void>> LocalDisk::begin_journal_late(RecoveryRun& run) {
   if (run.found.replay->lost)
     identity_.journal = base::Uuid::from_random(state_->home.random(), state_->home.random());
-  Result<void> journal;
+  Result<void> begun;
   JournalStart start = journal_start(run.found);
-  const auto begin_it = [&] { journal = begin_journal(std::move(start), run.found.replay->lost); };
-  co_await state_->executor.run(begin_it);
-  MQ_CO_TRY_VOID(journal);
-  co_await check_space();
-  co_return run.summary;
+  const auto begin = [&] { begun = begin_journal(std::move(start), run.found.replay->lost); };
+  co_await state_->executor.run(begin);
+  co_return begun;
+}
+
+asio::awaitable<Result<void>> LocalDisk::write_recovered(const RecoveryRun& run) {
+  const bool changed =
+      run.found.checkpoint_lost || checkpoint_body() != encode_checkpoint(run.found.checkpoint);
+  if (!changed && run.in_checkpoint == 0) co_return Result<void>();
+  const auto written = co_await checkpoint_.write();
+  if (written || written.error() == make_error_code(StorageErrc::storage_full))
+    co_return Result<void>();
+  co_return written;
+}
+
+/// Tells how far it is, and writes down what is done, so that a start which is broken off is not
+/// repeated from its beginning.
+asio::awaitable<void> LocalDisk::watch_recovery(RecoveryRun& run) {
+  auto write_due = state_->home.now() + state_->config.checkpoint_interval;
+  RecoveryProgress told;
+  while (true) {
+    co_await run.wake.wait_until(state_->home.now() + kProgressInterval);
+    if (run.ended) co_return;
+    run.progress.bytes_scanned = state_->recovery_read();
+    const bool got_on = run.progress.partitions_done != told.partitions_done ||
+                        run.progress.bytes_scanned != told.bytes_scanned;
+    if (run.report && got_on) run.report(run.progress);
+    told = run.progress;
+    if (run.early) co_await check_space();
+    if (run.ended || state_->home.now() < write_due || state_->failed()) continue;
+    const std::size_t done = run.progress.partitions_done;
+    if (done == run.in_checkpoint) continue;
+    write_due = state_->home.now() + state_->config.checkpoint_interval;
+    const auto written = co_await checkpoint_.write();
+    if (written) run.in_checkpoint = done;
+  }
+}
+
+void LocalDisk::say_ready(const PartitionId& id) {
+  if (ready_) ready_(id);
 }
 
 /// Reads what the run before left. On a disk thread; changes nothing.
@@ -118,6 +248,7 @@ Result<LocalDisk::Found> LocalDisk::look() {
       load_disk_file(files, path, kCleanMarkerFile, kCleanMarkerMagic, decode_clean_marker);
   if (clean && !found.checkpoint_lost) {
     found.has_clean_marker = true;
+    found.journal_group = clean->journal_group;
     for (const auto& log : clean->logs) found.clean.emplace(log.id, log);
   }
   const auto run = load_disk_file(files, path, kRunMarkerFile, kRunMarkerMagic, decode_run_marker);
@@ -135,11 +266,19 @@ std::string LocalDisk::journal_directory() const {
 Result<void> LocalDisk::replay(Found& found) {
   MQ_TRY_VOID(flusher_->hold(path_of(kIdentityFile)));
   const JournalOwner owner{identity_.cluster, identity_.broker, identity_.disk, identity_.journal};
-  MQ_TRY(found.replay, replay_journal(state_->files, journal_directory(), owner));
+  MQ_TRY(found.replay, replay_journal(
+                           state_->files, journal_directory(), owner,
+                           [this](std::uint64_t bytes) { state_->note_recovery_read(bytes); },
+                           found.journal_group));
   if (identity_.journal.is_zero()) {
     found.replay->lost = true;  // of an earlier version, or a start that a crash broke off
     found.journal_is_new = true;
     return {};
+  }
+  const auto inside = state_->files.exists(path_of(kJournalDirectory));
+  if (found.replay->lost && !state_->config.journal_path.empty() && inside && *inside) {
+    found.replay->problem +=
+        fmt::format("; one lies in {}: was it not moved along?", path_of(kJournalDirectory));
   }
   if (found.replay->lost) {
     base::log_error("storage",
@@ -182,6 +321,7 @@ JournalStart LocalDisk::journal_start(const Found& found) const {
   }
   const JournalReplay& replay = *found.replay;
   start.disk = replay.disk;
+  start.disk.intact = intact_since(found);
   start.found = replay.found;
   // The files of a lost journal stay as they are.
   for (auto& file : start.found) file.foreign = file.foreign || (replay.lost && file.header);
@@ -194,10 +334,26 @@ JournalStart LocalDisk::journal_start(const Found& found) const {
 
 /// On a disk thread. Everything is synced in the segments and in the checkpoint.
 Result<void> LocalDisk::begin_journal(JournalStart start, bool is_new) {
-  MQ_TRY_VOID(journal_->begin(std::move(start)));
-  if (!is_new) return {};
-  return save_sealed(state_->files, path_of(kIdentityFile), kIdentityMagic,
-                     encode_identity(identity_));
+  const auto& elsewhere = state_->config.journal_path;
+  if (!elsewhere.empty() && is_new) {
+    const auto made = state_->files.make_directory(elsewhere);
+    if (!made && made.error() != make_error_code(base::BaseErrc::already_exists)) {
+      state_->fail("mkdir", elsewhere, made.error());
+      return StorageErrc::disk_failed;
+    }
+  }
+  const auto attempt = [&] { return journal_->begin(start); };
+  // While logs wait for it there is another way.
+  const auto begun = start.recovering.empty() ? with_reserve(*state_, attempt) : attempt();
+  if (!begun && is_full(begun.error()) && start.recovering.empty()) {
+    base::log_error("storage", "disk {} is full: its journal needs {} bytes", state_->path,
+                    2 * state_->config.journal_file_bytes_min);
+  }
+  if (!begun || !is_new) return begun;
+  return with_reserve(*state_, [&] {
+    return save_sealed(state_->files, path_of(kIdentityFile), kIdentityMagic,
+                       encode_identity(identity_));
+  });
 }
 
 /// REC-4: the clean marker goes, durably, before anything is written; the run marker says who works
@@ -207,9 +363,10 @@ Result<void> LocalDisk::begin_run() {
   const auto removed = files.remove_file(path_of(kCleanMarkerFile));
   if (!removed && !is_missing(removed.error())) return removed.error();
   const RunMarker marker{state_->config.incarnation, identity_.disk, state_->config.boot_id};
-  const auto saved =
-      save_sealed(files, path_of(kRunMarkerFile), kRunMarkerMagic, encode_run_marker(marker));
-  if (!saved && saved.error() != make_error_code(base::BaseErrc::no_space)) return saved.error();
+  const auto saved = with_reserve(*state_, [&] {
+    return save_sealed(files, path_of(kRunMarkerFile), kRunMarkerMagic, encode_run_marker(marker));
+  });
+  if (!saved && !is_full(saved.error())) return saved.error();
   if (saved) return {};  // which has synced the directory, and so the removal
   base::log_warning("storage", "disk {} is full: no run marker", state_->path);
   return files.sync_directory(state_->path);
@@ -224,6 +381,17 @@ bool LocalDisk::lossy_suspect(const Found& found) const {
   return !found.has_clean_marker && found.run->boot_id != state_->config.boot_id;
 }
 
+/// What the journal said, moved to this run's epoch where there is reason: a journal that is not
+/// whole, or another disk, for everything; a power cut for what was in the page cache alone.
+IntactSince LocalDisk::intact_since(const Found& found) const {
+  IntactSince intact = found.replay->disk.intact;
+  const bool journal = !found.journal_is_new && (found.replay->lost || found.replay->damaged);
+  const bool other = !found.run || found.run->disk != identity_.disk;
+  if (journal || other) return {broker_epoch_, broker_epoch_};
+  if (lossy_suspect(found)) intact.memory = broker_epoch_;
+  return intact;
+}
+
 /// REC-9: what the metadata does not know is kept out of the way, never deleted.
 Result<void> LocalDisk::put_away_unknown(Found& found, const std::set<PartitionId>& known,
                                          const std::set<base::Uuid>& deleting,
@@ -232,7 +400,12 @@ Result<void> LocalDisk::put_away_unknown(Found& found, const std::set<PartitionI
   const std::string unknown = path_of(kUnknownDirectory);
   for (const auto& id : found.directories) {
     if (known.contains(id) || deleting.contains(id.topic)) continue;
-    const auto made = files.make_directory(unknown);
+    const auto made = with_reserve(*state_, [&] { return files.make_directory(unknown); });
+    if (!made && is_full(made.error())) {
+      base::log_warning("storage", "disk {} is full: {}, which the metadata does not know, stays",
+                        state_->path, id.text());
+      continue;
+    }
     if (!made && made.error() != make_error_code(base::BaseErrc::already_exists))
       return made.error();
     if (MQ_MUTANT("unknown_directories_deleted")) {
@@ -281,8 +454,7 @@ asio::awaitable<void> LocalDisk::recover_some(RecoveryRun& run) {
       co_return;
     }
     ++run.progress.partitions_done;
-    run.progress.bytes_scanned = run.summary.bytes_scanned;
-    if (run.report) run.report(run.progress);
+    if (run.early) say_ready(spec.id);
   }
 }
 
@@ -308,7 +480,7 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
   }
   if (const auto clean = found.clean.find(spec.id); clean != found.clean.end())
     wanted.clean = clean->second;
-  auto recovered = [&]() -> Result<RecoveredLog> {
+  const auto attempt = [&]() -> Result<RecoveredLog> {
     if (found.directories.contains(spec.id)) return recover_log(*state_, wanted);
     const bool synced =
         (wanted.checkpoint && wanted.checkpoint->recovery_point.offset > Offset(0)) ||
@@ -325,10 +497,19 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
     // All of it may be in the journal.
     if (wanted.journal && !wanted.journal->writes.empty()) return recover_log(*state_, wanted);
     return std::move(made.front());
-  }();
-  if (!recovered && recovered.error() != make_error_code(StorageErrc::storage_full))
+  };
+  auto recovered = with_reserve(*state_, attempt);
+  if (recovered) return recovered;
+  if (!is_full(recovered.error())) {
     state_->fail("recovery", wanted.directory, recovered.error());
-  return recovered;
+    return recovered;
+  }
+  base::log_error("storage",
+                  "disk {} is full: {} ({}) cannot be recovered; up to {} bytes are needed to put "
+                  "back what the journal holds of it. Nothing was cut",
+                  state_->path, spec.id.text(), spec.topic_name,
+                  wanted.journal ? journal_bytes(*wanted.journal) : kRoomToWork);
+  return make_error_code(StorageErrc::storage_full);
 }
 
 Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run) {
@@ -336,36 +517,51 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
   run.summary.producer_bytes_scanned += recovered.producer_bytes_scanned;
   run.summary.bytes_cut += recovered.bytes_cut;
   if (recovered.bytes_cut > 0) run.summary.cut.push_back(spec.id);
-  if (recovered.failure) {
-    run.summary.offline.push_back(spec.id);
-    // What is known of its recovery point stays known: at no later start may it be cut either.
-    const auto known = run.found.checkpoint.find(spec.id);
-    LogCheckpoint keep;
-    if (known != run.found.checkpoint.end()) {
-      keep = known->second;
-    } else {
-      keep.recovery_point_lost = true;
-    }
-    keep.id = spec.id;
-    const auto& replay = run.found.replay;
-    const auto in_journal = replay ? replay->logs.find(spec.id) : decltype(replay->logs.end())();
-    JournalLogState state = created_log(spec.settings.durability);
-    if (replay && !replay->lost && in_journal != replay->logs.end()) {
-      // What it held is in the segments now, as far as it could be read.
-      state = in_journal->second.state;
-      state.durable = in_journal->second.bound();
-      state.end = state.recovery_point.offset;
-      kept_states_[spec.id] = state;
-    } else if (!keep.recovery_point_lost) {
-      state.recovery_point = keep.recovery_point;
-      state.end = state.durable = keep.recovery_point.offset;
-      kept_states_[spec.id] = state;
-    }
-    kept_[spec.id] = std::move(keep);
-  }
+  const bool offline = static_cast<bool>(recovered.failure);
+  if (offline) keep_offline(spec, run);
   MQ_TRY(auto log, open_log(spec, std::move(recovered)));
+  if (!offline) kept_.erase(spec.id);
+  if (!offline && run.early) {
+    if (!run.found.replay->logs.contains(spec.id))
+      journal_->note(spec.id, JournalCreate{spec.settings.durability});
+    log->note_recovered();
+  }
   logs_[spec.id] = std::move(log);
   return {};
+}
+
+/// What is known of its recovery point stays known: at no later start may it be cut either.
+void LocalDisk::keep_offline(const LogSpec& spec, RecoveryRun& run) {
+  run.summary.offline.push_back(spec.id);
+  const auto known = run.found.checkpoint.find(spec.id);
+  LogCheckpoint keep;
+  if (known != run.found.checkpoint.end()) {
+    keep = known->second;
+  } else {
+    keep.recovery_point_lost = true;
+  }
+  keep.id = spec.id;
+  const auto& replay = run.found.replay;
+  const auto in_journal = replay ? replay->logs.find(spec.id) : decltype(replay->logs.end())();
+  JournalLogState state = created_log(spec.settings.durability);
+  bool has_state = true;
+  if (replay && !replay->lost && in_journal != replay->logs.end()) {
+    // What it held is in the segments now, as far as it could be read.
+    state = in_journal->second.state;
+    state.durable = in_journal->second.bound();
+    state.end = state.recovery_point.offset;
+  } else if (!keep.recovery_point_lost) {
+    state.recovery_point = keep.recovery_point;
+    state.end = state.durable = keep.recovery_point.offset;
+  } else {
+    has_state = false;
+  }
+  if (has_state && run.early) {
+    journal_->give_up(spec.id, state);
+  } else if (has_state) {
+    kept_states_[spec.id] = state;
+  }
+  kept_[spec.id] = std::move(keep);
 }
 
 }  // namespace mq::storage

@@ -19,6 +19,11 @@ using model::Offset;
 constexpr std::uint64_t kAllocateFrom = std::uint64_t{64} << 10;  // small partitions take nothing
 constexpr std::uint64_t kAllocateStepMin = std::uint64_t{1} << 20;
 constexpr std::uint64_t kAllocateStepMax = std::uint64_t{32} << 20;
+/// The kernel keeps what one write brought in pages of up to this size.
+constexpr std::uint64_t kStrideUnit = std::uint64_t{1} << 20;
+/// A log that is written faster needs no space taken ahead: its strides are large, and the file
+/// system takes space for each as a whole. Taking it holds up appends to the same file.
+constexpr std::uint64_t kFastBytesPerSecond = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::int64_t kSegmentAgeMsMin = 1'000;
 /// The index holds offsets relative to the segment's base and positions in 32 bits.
@@ -88,6 +93,8 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
     sealed_bytes_ += segment.bytes;
   }
   allocated_ = written_behind_ = end_.position;
+  allocate_looked_at_ = spec.worker->now();
+  allocate_looked_at_position_ = end_.position;
   recent_bytes_ = bytes_on_disk();
   // An epoch may have begun in which nothing was appended.
   if (!epoch_starts_.empty())
@@ -161,6 +168,7 @@ Result<void> LocalLog::may_append(const model::RecordBatchView& batch) const {
   if (stopping_) return StorageErrc::closed;
   MQ_CHECK(may_append_, "partition {}: append without start_epoch()", spec_.id.text());
   MQ_CHECK(!writing_, "partition {}: two appends at once", spec_.id.text());
+  MQ_CHECK(!cutting_, "partition {}: append while it is cut", spec_.id.text());
   if (batch.batch_bytes() > spec_.settings.batch_bytes) return StorageErrc::batch_too_large;
   if (disk_->full()) return StorageErrc::storage_full;
   return {};
@@ -296,6 +304,14 @@ void LocalLog::allocate_ahead() {
   const std::uint64_t limit = segment_bytes_max();
   if (allocating_ || from >= limit) return;
   const std::uint64_t bytes = std::min(allocate_step_, limit - from);
+  const auto now = spec_.worker->now();
+  const base::Duration since = now - std::exchange(allocate_looked_at_, now);
+  const auto seconds = std::chrono::duration<double>(since).count();
+  const auto written = end_.position - std::exchange(allocate_looked_at_position_, end_.position);
+  if (static_cast<double>(written) > seconds * double{kFastBytesPerSecond}) {
+    allocated_ = from + kAllocateStepMin;  // not taken; looked at again there
+    return;
+  }
   allocating_ = true;
   allocate_step_ = std::min(allocate_step_ * 2, kAllocateStepMax);
   disk_->executor.submit(
@@ -327,6 +343,12 @@ void LocalLog::write_behind(Behind how) {
   std::uint64_t upto = end_.position;
   if (spec_.settings.durability == model::Durability::disk)
     upto = synced_.segment_base == end_.segment_base ? synced_.position : 0;
+  // Whole blocks only, which are never written again: by the time it is done, the last one might
+  // hold bytes that were synced meanwhile and are not in the journal yet. A stride also stays away
+  // from the pages that the next append goes to: it would wait for them.
+  const bool small = how == Behind::everything || disk_->config.write_behind_bytes < kStrideUnit;
+  const std::uint64_t unit = small ? kJournalBlockBytes : kStrideUnit;
+  upto = upto / unit * unit;
   const std::uint64_t least = how == Behind::everything ? 1 : disk_->config.write_behind_bytes;
   if (upto < written_behind_ + least || flusher_->awaits_image(*sync_)) return;
   WriteBehind::Stride stride;
@@ -378,6 +400,8 @@ Result<void> LocalLog::roll_into(Opened opened) {
   imaged_block_ = ~std::uint64_t{0};
   allocate_step_ = kAllocateStepMin;
   allocating_ = false;
+  allocate_looked_at_ = spec_.worker->now();
+  allocate_looked_at_position_ = 0;
   sealed_bytes_ += sealed.bytes;
   flusher_->rolled(*sync_, {sealed.base, sealed.bytes}, active_, end_);
   sealed_.push_back(std::move(sealed));
@@ -492,6 +516,10 @@ JournalLogState LocalLog::journal_state() const {
   return state;
 }
 
+void LocalLog::note_recovered() {
+  if (sync_) journal_->synced(journal_log_, end_, 0);
+}
+
 void LocalLog::begin_stop() {
   stopping_ = true;
   request_sync();
@@ -499,7 +527,7 @@ void LocalLog::begin_stop() {
 
 asio::awaitable<bool> LocalLog::finish_stop() {
   const Visit visit(*this);
-  while (writing_) co_await wake_.wait();
+  while (writing_ || cutting_) co_await wake_.wait();
   request_sync();
   // The journal knows of it too, so that the next start finds nothing to put back.
   while (synced_ != end_ || flusher_->recovery_point(*sync_) != end_) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,12 @@
 #include "storage/tail_cache.h"
 
 namespace mq::storage {
+
+/// A segment that is no longer written and durable in its file.
+struct FinishedSegment {
+  model::Offset base;
+  std::uint64_t bytes = 0;
+};
 
 /// The PartitionLog on a local disk. Shared between its Disk and the work under way for it (reads,
 /// retention, sync results). Its members belong to the worker; open() may be called elsewhere as
@@ -57,6 +64,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
                                                      std::size_t bytes_max) override;
   asio::awaitable<Result<TimeLookup>> find_time(std::int64_t time_ms) override;
   asio::awaitable<Result<void>> trim(model::Offset to) override;
+  asio::awaitable<Result<void>> truncate(model::Offset to, model::LeaderEpoch epoch) override;
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   Error failure() const override;
   void set_settings(const model::TopicSettings& settings) override;
@@ -96,6 +104,12 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   /// failure() becomes `closed`; returns when nothing is under way any more.
   asio::awaitable<void> close();
   void disk_changed();
+  /// What a scrub may look at, ascending.
+  [[nodiscard]] std::vector<FinishedSegment> finished_segments() const;
+  /// A scrub has found a segment damaged at `position`.
+  void report_scrub_damage(model::Offset base, std::uint64_t position, const std::string& what);
+  /// All that recovery found is synced in the segments: the journal may forget it.
+  void note_recovered();
 
  private:
   /// A segment that is no longer written.
@@ -201,7 +215,14 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void install(const ReadPlan& plan);
   void remember_cursor(const ReadPlan& plan, const SegmentReadResult& result, bool cold);
   Error report_damage(const ReadPlan& plan, const Error& error);
+  void note_damage(model::Offset base, std::uint64_t position, const std::string& what);
   void keep_open(model::Offset base);
+
+  // Cutting (local_log_cut.cc).
+  class Cut;
+  asio::awaitable<Result<void>> cut_off(model::Offset to, model::LeaderEpoch epoch);
+  void forget_above(const Cut& cut);
+  asio::awaitable<void> until_cut();
 
   // Looking for a time (local_log_time.cc).
   asio::awaitable<Result<model::Offset>> find_segment_by_time(std::int64_t time_ms);
@@ -226,7 +247,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
    public:
     explicit Visit(LocalLog& log) : log_(log.shared_from_this()) { ++log_->visits_; }
     ~Visit() {
-      if (--log_->visits_ == 0) log_->wake_.notify_all();
+      if (--log_->visits_ == 0 || log_->cutting_) log_->wake_.notify_all();
     }
     Visit(const Visit&) = delete;
     Visit& operator=(const Visit&) = delete;
@@ -281,6 +302,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::uint64_t allocated_ = 0;
   std::uint64_t allocate_step_;
   bool allocating_ = false;
+  base::TimePoint allocate_looked_at_{};
+  std::uint64_t allocate_looked_at_position_ = 0;
   std::uint64_t written_behind_ = 0;
   std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
   bool writing_ = false;     // a disk thread appends
@@ -291,10 +314,11 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::size_t next_cursor_ = 0;
 
   std::vector<ExpiredSegment> expired_;  // below the log start, to be removed
-  bool retaining_ = false;               // someone raises the log start or removes segments
+  bool retaining_ = false;               // someone raises the log start, removes segments or cuts
+  bool cutting_ = false;                 // truncate() is under way
   model::Offset wanted_start_;           // of a trim that could not be made durable yet
-  /// Segment and position; offset -1: none.
-  std::pair<model::Offset, std::uint64_t> damage_reported_{};
+  /// By segment, where it is known to be damaged.
+  std::map<model::Offset, std::uint64_t> damage_;
 };
 
 }  // namespace mq::storage

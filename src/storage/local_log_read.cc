@@ -25,6 +25,7 @@ Result<ReadResult> LocalLog::read(Offset from, Offset limit, std::size_t bytes_m
   ReadResult result;
   result.end_offset = from;
   if (from >= std::min(limit, end_.offset)) return result;
+  if (cutting_) return StorageErrc::not_cached;
   if (tail_.read(from, limit, bytes_max, result)) return result;
   const auto now = spec_.worker->now();
   if (disk_->read_ahead.read(this, from, std::min(limit, end_.offset), bytes_max, now, result))
@@ -33,8 +34,7 @@ Result<ReadResult> LocalLog::read(Offset from, Offset limit, std::size_t bytes_m
   // Even a look at the page cache would make the kernel read ahead.
   if (!wanted.file || wanted.needs_index || wanted.cold) return StorageErrc::not_cached;
   // Where damage is known, bodies are verified too.
-  if (damage_reported_.first != Offset() && damage_reported_.first == wanted.base)
-    return StorageErrc::not_cached;
+  if (damage_.contains(wanted.base)) return StorageErrc::not_cached;
   return read_planned(wanted);
 }
 
@@ -64,7 +64,7 @@ class LocalLog::ColdTurn {
     auto& clock = log_.disk_->home;
     const auto began = clock.now();
     const auto rest = buffer_.bytes().first(bytes_).subspan(loaded_);
-    const auto into = rest.first(std::min(rest.size(), ColdReads::kStepBytes));
+    const auto into = rest.first(std::min(rest.size(), log_.disk_->cold_reads->step_bytes()));
     const auto got = wanted_.file->read_uncached_at(into, wanted_.read.position + loaded_);
     if (!got) return end(got.error());
     took_ += clock.now() - began;
@@ -102,6 +102,7 @@ class LocalLog::ColdTurn {
 
 asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset limit,
                                                              std::size_t bytes_max) {
+  co_await until_cut();
   MQ_CO_TRY_VOID(check_readable(from));
   ReadResult nothing;
   nothing.end_offset = from;
@@ -245,20 +246,29 @@ Error LocalLog::report_damage(const ReadPlan& wanted, const Error& error) {
       error != make_error_code(StorageErrc::partition_corrupt))
     return error;  // not_cached, unsupported_format
   disk_->counters.get("storage_damaged_reads_total").add();
-  if (damage_reported_ != std::pair(wanted.base, wanted.damage)) {
-    damage_reported_ = {wanted.base, wanted.damage};
-    base::log_error("storage", "partition {} ({}): {}: {}", spec_.id.text(), spec_.topic_name,
-                    read_damage(), error.message());
-  }
+  note_damage(wanted.base, wanted.damage, error.message());
   return StorageErrc::partition_corrupt;
 }
 
+void LocalLog::report_scrub_damage(Offset base, std::uint64_t position, const std::string& what) {
+  // Meanwhile it may have been closed, or retention may have taken the segment.
+  if (!failure() && find_sealed(base)) note_damage(base, position, what + " (scrub)");
+}
+
+void LocalLog::note_damage(Offset base, std::uint64_t position, const std::string& what) {
+  const auto [known, fresh] = damage_.emplace(base, position);
+  if (!fresh && known->second <= position) return;
+  known->second = position;
+  base::log_error("storage", "partition {} ({}): {} cannot be read at byte {}: {}", spec_.id.text(),
+                  spec_.topic_name, segment_file_name(base), position, what);
+}
+
 std::string LocalLog::read_damage() const {
-  const auto& [base, position] = damage_reported_;
-  if (base == Offset()) return {};
-  const bool sealed = std::ranges::find(sealed_, base, &Sealed::base) != sealed_.end();
-  if (!sealed && base != end_.segment_base) return {};  // retention has removed it
-  return fmt::format("{} cannot be read at byte {}", segment_file_name(base), position);
+  if (damage_.empty()) return {};
+  const auto& [base, position] = *damage_.begin();
+  auto text = fmt::format("{} cannot be read at byte {}", segment_file_name(base), position);
+  if (damage_.size() > 1) text += fmt::format(", and {} more segment(s)", damage_.size() - 1);
+  return text;
 }
 
 }  // namespace mq::storage

@@ -97,6 +97,16 @@ Offset LocalLog::segment_of(Offset offset) const {
   return found == sealed_.end() ? end_.segment_base : found->base;
 }
 
+std::vector<FinishedSegment> LocalLog::finished_segments() const {
+  std::vector<FinishedSegment> finished;
+  if (failure()) return finished;
+  const Offset synced = flusher_->recovery_point(*sync_).segment_base;
+  for (const auto& sealed : sealed_) {
+    if (sealed.end <= synced) finished.push_back({sealed.base, sealed.bytes});
+  }
+  return finished;
+}
+
 asio::awaitable<Offset> LocalLog::find_new_start(std::int64_t now_ms) {
   Offset new_start = log_start_;
   std::uint64_t bytes_behind = bytes_on_disk();
@@ -145,6 +155,7 @@ void LocalLog::raise_log_start(Offset new_start) {
     expired_.push_back({gone.base, gone.bytes});
     sealed_bytes_ -= gone.bytes;
     std::erase(open_sealed_, gone.base);
+    damage_.erase(gone.base);
     sealed_.pop_front();
   }
   log_start_ = new_start;

@@ -8,6 +8,7 @@ namespace mq::storage {
 using model::Offset;
 
 asio::awaitable<Result<TimeLookup>> LocalLog::find_time(std::int64_t time_ms) {
+  co_await until_cut();
   MQ_CO_TRY_VOID(check_readable(log_start_));
   TimeLookup none;
   none.offset = end_.offset;

@@ -16,6 +16,12 @@ using model::Offset;
 
 Result<RecoveredLog> create_one(DiskState& disk, const RecoverySpec& spec);
 
+/// REC-5: whatever a sync failed of, also want of space, is no reason to try again.
+Result<void> sync_once(base::File& file) {
+  if (file.sync_all()) return {};
+  return make_error_code(base::BaseErrc::io_failed);
+}
+
 /// One log under recovery.
 class LogRecovery {
  public:
@@ -394,6 +400,7 @@ void LogRecovery::accept(const BatchScanner& scanner) {
   note({log_.end.segment_base, scanner.position(), batch.batch_bytes(), batch.base_offset(),
         batch.end_offset(), batch.leader_epoch(), batch.append_time_ms()});
   log_.bytes_scanned += batch.batch_bytes();
+  disk_.note_recovery_read(batch.batch_bytes());
 }
 
 bool LogRecovery::may_cut(std::size_t i) const {
@@ -440,7 +447,7 @@ Result<void> LogRecovery::cut_torn_tail() {
     MQ_TRY(const auto file,
            files_.open(path(segment_file_name(torn.base_offset)), OpenMode::write));
     MQ_TRY_VOID(file->truncate(cut_->position));
-    MQ_TRY_VOID(file->sync_all());
+    MQ_TRY_VOID(sync_once(*file));
     log_.segments.back().bytes = cut_->position;
   }
   log_.bytes_cut = dropped;
@@ -465,7 +472,7 @@ Result<void> LogRecovery::sync_kept() {
   for (std::size_t i = bound_segment_; i < log_.segments.size(); ++i) {
     MQ_TRY(const auto file,
            files_.open(path(segment_file_name(log_.segments[i].base_offset)), OpenMode::write));
-    MQ_TRY_VOID(file->sync_all());
+    MQ_TRY_VOID(sync_once(*file));
   }
   return files_.sync_directory(spec_.directory);
 }

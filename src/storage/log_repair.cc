@@ -202,8 +202,12 @@ Result<TruncatePlan> plan_truncate(base::FileSystem& files, const PartitionDirec
 
 Result<void> truncate_partition(base::FileSystem& files, const std::string& data,
                                 const PartitionDirectory& partition, const TruncatePlan& plan,
-                                const std::string& aside) {
+                                const std::string& aside,
+                                const std::function<Result<void>()>& record) {
   MQ_TRY_VOID(copy_aside(files, partition, plan, aside));
+  if (record) {
+    MQ_TRY_VOID(record());
+  }
   MQ_TRY_VOID(lower_checkpoint(files, data, partition, plan));
   return cut_files(files, partition, plan);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,12 @@ Result<TruncatePlan> plan_truncate(base::FileSystem& files, const PartitionDirec
 
 /// Carries out a plan without `nearest`: first everything that goes is copied, durably, into
 /// `aside`, a new directory, as segment files; then the checkpoint of the data directory `data`
-/// says the new end, then the files are cut. A crash in between leaves a log that ends at the new
-/// or the old end.
+/// says the new end, then the files are cut. `record` (may be empty) runs behind the copy and makes
+/// the cut durable in the disk's journal. A crash in between leaves a log that ends at the new or
+/// the old end.
 Result<void> truncate_partition(base::FileSystem& files, const std::string& data,
                                 const PartitionDirectory& partition, const TruncatePlan& plan,
-                                const std::string& aside);
+                                const std::string& aside,
+                                const std::function<Result<void>()>& record = {});
 
 }  // namespace mq::storage

@@ -121,6 +121,14 @@ class PartitionLog {
   /// start may rise later); disk_failed, partition_corrupt, closed.
   virtual asio::awaitable<Result<void>> trim(model::Offset to) = 0;
 
+  /// Ends the log at `to`, where a batch begins: what lies above is gone, durably, when it returns,
+  /// and the next append is given `to`. For a replica whose leader, in `epoch`, has another log;
+  /// the only call that lowers log_end_offset(), durable_offset() and confirmed_end(). Nothing may
+  /// be appended meanwhile; reads wait. Nothing happens when the log ends there already.
+  /// Errors: stale_leader_epoch (below leader_epoch()); offset_out_of_range (outside of [log start,
+  /// log end], or inside a batch); disk_failed, partition_corrupt, closed.
+  virtual asio::awaitable<Result<void>> truncate(model::Offset to, model::LeaderEpoch epoch) = 0;
+
   /// `changed` is called on the worker whenever confirmed_end(), log_start_offset() or failure()
   /// moved by itself, that is, not from inside append(), whose caller sees the new state. Replaces
   /// the function set before.

@@ -107,8 +107,13 @@ class SegmentReading {
       if (wanted_.end - position_ - walked_ < *length) return ModelErrc::corrupt_batch;
       return ModelErrc::incomplete_batch;
     }
-    return wanted_.source == SegmentRead::Source::disk ? RecordBatchView::parse_first(rest)
-                                                       : RecordBatchView::parse_header(rest);
+    if (wanted_.source == SegmentRead::Source::disk) return RecordBatchView::parse_first(rest);
+    const auto parsed = RecordBatchView::parse_header(rest);
+    // LOG-9: only of a newer format if every byte of it holds.
+    if (!parsed && parsed.error() == make_error_code(ModelErrc::unsupported_format) &&
+        !model::body_crc_holds(rest.first(*length)))
+      return ModelErrc::corrupt_batch;
+    return parsed;
   }
 
   [[nodiscard]] static Error refused(const Error& error) {

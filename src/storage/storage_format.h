@@ -15,7 +15,8 @@ inline constexpr std::string_view kIdentityFile = "identity";
 inline constexpr std::string_view kCheckpointFile = "checkpoint";
 inline constexpr std::string_view kCleanMarkerFile = "clean";
 inline constexpr std::string_view kRunMarkerFile = "running";
-inline constexpr std::string_view kReserveFile = "reserve";
+inline constexpr std::string_view kReserve = "reserve";  ///< a directory of slices
+inline constexpr std::string_view kScrubFile = "scrub";
 inline constexpr std::string_view kDisksFile = "disks";  ///< on the first disk of several
 inline constexpr std::string_view kUnknownDirectory = "unknown";
 inline constexpr std::string_view kJournalDirectory = "journal";
@@ -36,6 +37,7 @@ inline constexpr std::string_view kDisksMagic = "MQDISKS\n";
 inline constexpr std::string_view kIndexMagic = "MQINDEX\n";
 inline constexpr std::string_view kTimeIndexMagic = "MQTIMES\n";
 inline constexpr std::string_view kProducersMagic = "MQPRODS\n";
+inline constexpr std::string_view kScrubMagic = "MQSCRUB\n";
 inline constexpr std::uint32_t kSealedVersion = 1;
 
 /// No sealed file is larger; a reader takes no memory beyond it.

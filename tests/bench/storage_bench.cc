@@ -2,8 +2,14 @@
 // beside it one fdatasync per partition and append. Prints one JSON object per line; asserts
 // nothing. Run it in a release build, on the disk to be measured:
 //   storage_bench FOLDER [--partitions 1,50,200] [--seconds 20] [--cycles 3] [--value-bytes 256]
-//                 [--journal-mib 8] [--no-baseline]
+//                 [--journal-mib N] [--baseline-threads 4] [--no-baseline]
+// Each row runs until every journal file in use has been written `cycles` times, so that giving
+// files back is in it. --journal-mib: all journal files have this size; else they are what a broker
+// would have. The fdatasyncs run on as many threads as the disk with the journal has, or as many as
+// asked for.
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,15 +39,40 @@ using namespace mq;
 using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
+constexpr int kDiskThreads = 4;
+
 struct Options {
   std::string folder;
   std::vector<int> partitions{1, 50, 200, 1000};
   int seconds = 20;
   int cycles = 3;
   std::size_t value_bytes = 256;
-  std::uint64_t journal_mib = 8;
+  std::uint64_t journal_mib = 0;  // 0: as a broker has them
+  int baseline_threads = kDiskThreads;
   bool baseline = true;
 };
+
+/// What the block device under a folder has done since it came up; zeros if it tells nothing.
+struct DeviceWork {
+  long long writes = 0;
+  long long sectors = 0;
+  long long flushes = 0;
+};
+DeviceWork device_work(const std::string& folder) {
+  DeviceWork work;
+  struct stat status {};
+  if (::stat(folder.c_str(), &status) != 0) return work;
+  std::ifstream in("/sys/dev/block/" + std::to_string(major(status.st_dev)) + ":" +
+                   std::to_string(minor(status.st_dev)) + "/stat");
+  std::vector<long long> fields;
+  for (long long field = 0; in >> field;) fields.push_back(field);
+  constexpr std::size_t kWrites = 4, kSectors = 6, kFlushes = 15;
+  if (fields.size() <= kFlushes) return work;
+  work.writes = fields[kWrites];
+  work.sectors = fields[kSectors];
+  work.flushes = fields[kFlushes];
+  return work;
+}
 
 /// Latencies of appends and the longest time in which none was answered.
 struct Measured {
@@ -48,6 +80,7 @@ struct Measured {
   Clock::time_point last{};
   double stall_ms = 0;
   double seconds = 0;
+  DeviceWork device;
 
   void add(Clock::time_point sent, Clock::time_point now) {
     ms.push_back(std::chrono::duration<float, std::milli>(now - sent).count());
@@ -107,6 +140,7 @@ class JournalBench {
   std::int64_t switches = 0;
   std::int64_t stalls = 0;
   std::int64_t syncs = 0;
+  std::int64_t files = 0;
 
  private:
   void open(const std::string& folder) {
@@ -117,7 +151,8 @@ class JournalBench {
     config.broker = model::BrokerId(1);
     config.incarnation = base::Uuid::from_random(2, 2);
     config.tail_cache_bytes = 4 << 20;
-    config.journal_file_bytes_min = config.journal_file_bytes_max = options_.journal_mib << 20;
+    if (options_.journal_mib > 0)
+      config.journal_file_bytes_min = config.journal_file_bytes_max = options_.journal_mib << 20;
     auto disk = storage::Disk::open(*std::move(directory), config, files_, executor_, home_,
                                     counters_, refusal);
     disk_ = *std::move(disk);
@@ -137,6 +172,7 @@ class JournalBench {
 
   void measure() {
     start_ = Clock::now();
+    const DeviceWork before = device_work(options_.folder);
     for (auto& part : parts_) {
       part.log->on_changed([this, &part] { answered(part); });
       send(part);
@@ -144,6 +180,10 @@ class JournalBench {
     auto waiting = until_end();
     testing::run(home_, std::move(waiting), std::chrono::hours(1));
     measured.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const DeviceWork after = device_work(options_.folder);
+    measured.device = {after.writes - before.writes, after.sectors - before.sectors,
+                       after.flushes - before.flushes};
+    files = journal_files();
     groups = counters_.get("storage_journal_groups_total").value();
     journal_bytes = counters_.get("storage_journal_bytes_total").value();
     switches = counters_.get("storage_journal_files_begun_total").value();
@@ -175,17 +215,21 @@ class JournalBench {
       co_await home_.sleep_for(std::chrono::milliseconds(100));
       const auto spent = Clock::now() - start_;
       const bool long_enough = spent >= std::chrono::seconds(options_.seconds);
-      // Two files are in use in turn, and more when recovery points lag.
       const auto begun = counters_.get("storage_journal_files_begun_total").value();
-      const bool round = begun > std::int64_t{4} * options_.cycles;
+      const bool round = begun > journal_files() * options_.cycles;
       ending_ = (long_enough && round) || spent >= std::chrono::seconds(10 * options_.seconds);
     }
+  }
+
+  [[nodiscard]] std::int64_t journal_files() const {
+    const fs::directory_iterator files(options_.folder + "/mq-bench/journal");
+    return std::distance(begin(files), end(files));
   }
 
   const Options& options_;
   base::PosixFileSystem files_;
   base::RealRuntime home_;
-  base::ThreadDiskExecutor executor_{4};
+  base::ThreadDiskExecutor executor_{kDiskThreads};
   base::Counters counters_;
   std::unique_ptr<storage::Disk> disk_;
   std::vector<Partition> parts_;
@@ -193,8 +237,7 @@ class JournalBench {
   bool ending_ = false;
 };
 
-/// Each partition a file, each append a write and an fdatasync; as many threads as partitions, up
-/// to 64.
+/// Each partition a file, each append a write and an fdatasync.
 Measured run_baseline(const Options& options, int partitions) {
   const std::string folder = options.folder + "/mq-bench-fsync";
   fs::remove_all(folder);
@@ -203,9 +246,10 @@ Measured run_baseline(const Options& options, int partitions) {
   std::vector<int> fds;
   for (int i = 0; i < partitions; ++i)
     fds.push_back(::open((folder + "/" + std::to_string(i)).c_str(), O_CREAT | O_RDWR, 0600));
-  const int threads = std::min(partitions, 64);
+  const int threads = std::min(partitions, options.baseline_threads);
   std::vector<Measured> each(static_cast<std::size_t>(threads));
   std::vector<std::thread> running;
+  const auto before = device_work(options.folder);
   const auto start = Clock::now();
   const auto end = start + std::chrono::seconds(options.seconds);
   for (int t = 0; t < threads; ++t) {
@@ -231,6 +275,9 @@ Measured run_baseline(const Options& options, int partitions) {
     all.stall_ms = std::max(all.stall_ms, one.stall_ms);
   }
   all.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const auto after = device_work(options.folder);
+  all.device = {after.writes - before.writes, after.sectors - before.sectors,
+                after.flushes - before.flushes};
   for (const int fd : fds) ::close(fd);
   fs::remove_all(folder);
   return all;
@@ -247,7 +294,9 @@ bool parse(int argc, char** argv, Options& options) {
     } else if (arg == "--value-bytes") {
       options.value_bytes = std::strtoull(value().c_str(), nullptr, 10);
     } else if (arg == "--journal-mib") {
-      options.journal_mib = std::max(1ull, std::strtoull(value().c_str(), nullptr, 10));
+      options.journal_mib = std::strtoull(value().c_str(), nullptr, 10);
+    } else if (arg == "--baseline-threads") {
+      options.baseline_threads = std::max(1, std::atoi(value().c_str()));
     } else if (arg == "--no-baseline") {
       options.baseline = false;
     } else if (arg == "--partitions") {
@@ -267,9 +316,10 @@ bool parse(int argc, char** argv, Options& options) {
 
 void print(const char* what, int partitions, Measured& measured) {
   std::printf(
-      R"({"what":"%s","partitions":%d,"appends_per_s":%.1f,"p50_ms":%.2f,"p99_ms":%.2f,"longest_stall_ms":%.1f,"seconds":%.1f)",
+      R"({"what":"%s","partitions":%d,"appends_per_s":%.1f,"p50_ms":%.2f,"p99_ms":%.2f,"longest_stall_ms":%.1f,"seconds":%.1f,"device_writes":%lld,"device_mib":%lld,"device_flushes":%lld)",
       what, partitions, measured.rate(), measured.percentile(0.5), measured.percentile(0.99),
-      measured.stall_ms, measured.seconds);
+      measured.stall_ms, measured.seconds, measured.device.writes, measured.device.sectors >> 11,
+      measured.device.flushes);
 }
 
 }  // namespace
@@ -279,7 +329,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: storage_bench FOLDER [--partitions N,N] [--seconds N] [--cycles N] "
-                 "[--value-bytes N] [--journal-mib N] [--no-baseline]\n");
+                 "[--value-bytes N] [--journal-mib N] [--baseline-threads N] [--no-baseline]\n");
     return 2;
   }
   for (const int partitions : options.partitions) {
@@ -287,15 +337,17 @@ int main(int argc, char** argv) {
     bench.run();
     print("journal", partitions, bench.measured);
     std::printf(
-        R"(,"groups":%lld,"journal_bytes":%lld,"files_begun":%lld,"stalls":%lld,"syncs":%lld)",
+        R"(,"groups":%lld,"journal_bytes":%lld,"files_begun":%lld,"files":%lld,"stalls":%lld,"syncs":%lld)",
         static_cast<long long>(bench.groups), static_cast<long long>(bench.journal_bytes),
-        static_cast<long long>(bench.switches), static_cast<long long>(bench.stalls),
-        static_cast<long long>(bench.syncs));
+        static_cast<long long>(bench.switches), static_cast<long long>(bench.files),
+        static_cast<long long>(bench.stalls), static_cast<long long>(bench.syncs));
     if (options.baseline) {
       std::printf("}\n");
       Measured baseline = run_baseline(options, partitions);
       print("fdatasync_per_partition", partitions, baseline);
-      std::printf(R"(,"journal_is_times":%.1f)", bench.measured.rate() / baseline.rate());
+      std::printf(R"(,"threads":%d,"journal_is_times":%.1f)",
+                  std::min(partitions, options.baseline_threads),
+                  bench.measured.rate() / baseline.rate());
     }
     std::printf("}\n");
     std::fflush(stdout);

@@ -60,6 +60,10 @@ void check_body(base::Bytes body) {
     const auto again = storage::decode_disk_list(storage::encode_disk_list(*disks));
     MQ_CHECK(again && *again == *disks);
   }
+  if (const auto mark = storage::decode_scrub_mark(body)) {
+    const auto again = storage::decode_scrub_mark(storage::encode_scrub_mark(*mark));
+    MQ_CHECK(again && *again == *mark);
+  }
   check_producers(body);
 }
 

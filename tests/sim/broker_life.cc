@@ -63,11 +63,15 @@ broker::BrokerParts BrokerLife::parts() {
   parts.open_metadata = [this, latency](const std::string&) {
     return open_store(machine_.metadata, workers_.front().get(), latency);
   };
+  parts.on_recovered = [this](const model::PartitionId& id) {
+    if (!files_.dead() && !ending_) on_recovered_(id);
+  };
   parts.boot_id = fmt::format("boot-{}", machine_.boots);
   return parts;
 }
 
-void BrokerLife::start() {
+void BrokerLife::start(std::function<void(const model::PartitionId&)> on_recovered) {
+  on_recovered_ = std::move(on_recovered);
   machine_.simulator.trace(fmt::format("the broker starts, {} workers", workers_.size()));
   machine_.metadata->on_applied = [this] {
     if (metadata_writes_left_ > 0 && --metadata_writes_left_ == 0) {
@@ -97,9 +101,16 @@ asio::awaitable<void> BrokerLife::run_start() {
     machine_.simulator.trace("the broker serves");
   }
   require(started.has_value() || files_.dead() || ending_ || machine_.sync_fault_struck() ||
-              machine_.metadata_struck(),
+              machine_.metadata_struck() || disk_is_full(),
           "the broker did not start: {}", broker_->refusal().text);
   refused_ = !started.has_value();
+}
+
+/// A start may need more than there is; it says so and changes nothing.
+bool BrokerLife::disk_is_full() const {
+  constexpr std::uint64_t kEnough = std::uint64_t{4} << 20;
+  return machine_.files.free_bytes("/disk").value() < kEnough &&
+         broker_->refusal().text.find("the disk is full") != std::string::npos;
 }
 
 void BrokerLife::die_after(std::uint64_t changes) {

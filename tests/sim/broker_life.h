@@ -22,8 +22,9 @@ class BrokerLife {
   explicit BrokerLife(BrokerMachine& machine);
   ~BrokerLife();
 
-  /// Starts it; serving() or over() tells how far it is.
-  void start();
+  /// Starts it; serving() or over() tells how far it is. `on_recovered` is told of each partition
+  /// before it is served, which may be before serving().
+  void start(std::function<void(const model::PartitionId&)> on_recovered);
   /// It will die in the middle of its `changes`-th change to the disk from now.
   void die_after(std::uint64_t changes);
   [[nodiscard]] bool serving() const noexcept { return serving_ && !files_.dead(); }
@@ -54,8 +55,10 @@ class BrokerLife {
   asio::awaitable<void> run_start();
   asio::awaitable<void> run_stop();
   void die(const char* where);
+  [[nodiscard]] bool disk_is_full() const;
 
   BrokerMachine& machine_;
+  std::function<void(const model::PartitionId&)> on_recovered_;
   testing::SimRandom random_;
   testing::CrashableFileSystem files_;
   std::vector<std::unique_ptr<testing::SimRuntime>> workers_;

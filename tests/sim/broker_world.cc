@@ -40,7 +40,7 @@ class World {
   void end_broker(BrokerEnd how);
   void live(bool final);
   void check_recovered();
-  void check_recovered(const SimTopic& topic, const model::PartitionId& id);
+  void check_recovered(const model::PartitionId& id);
   void calm_down();
   void check_all();
   [[nodiscard]] bool caught_up();
@@ -101,25 +101,31 @@ std::optional<std::pair<std::int64_t, std::int64_t>> World::range_of(const model
   return std::pair(log->log_start_offset().value(), log->confirmed_end().value());
 }
 
-/// Straight after a start: what clients know must be there, but for what the end of the life before
-/// may take.
+/// When all is recovered.
 void World::check_recovered() {
   topics_.check_started();
   for (const auto& topic : topics_.topics()) {
     // Its making may not have been answered, and clients have found it all the same.
     const auto id = topics_.id_of(topic.name);
     if (id.is_zero()) continue;
-    for (std::int32_t p = 0; p < topic.partitions; ++p) check_recovered(topic, {id, p});
+    for (std::int32_t p = 0; p < topic.partitions; ++p)
+      require(log_of({id, p}) != nullptr, "{}: no log after a restart", ledger_.of({id, p}).name());
   }
   pages_lost_ = false;
 }
 
-void World::check_recovered(const SimTopic& topic, const model::PartitionId& id) {
+/// Before it is served: what clients know must be there, but for what the end of the life before
+/// may take.
+void World::check_recovered(const model::PartitionId& id) {
+  const auto topic = std::ranges::find_if(
+      topics_.topics(), [&](const SimTopic& one) { return topics_.id_of(one.name) == id.topic; });
+  if (topic == topics_.topics().end()) return;
   auto& ledger = ledger_.of(id);
-  auto* const log = log_of(id);
-  require(log != nullptr, "{}: no log after a restart", ledger.name());
+  auto* const log = life_->broker().core().disks->find(id);
+  require(log != nullptr, "{}: no log after its recovery", ledger.name());
+  if (log->failure()) return;  // judged by the summary
   const auto end = log->log_end_offset().value();
-  const bool may_lose = topic.memory && pages_lost_;
+  const bool may_lose = topic->memory && pages_lost_;
   if (may_lose) ledger_.doubtful.insert(id);
   if (may_lose && end < ledger.end()) {
     ++ledger_.losses[id];
@@ -137,7 +143,8 @@ bool World::start_broker(bool may_die) {
     life_->die_after(machine_.random.between(1, machine_.random.chance(0.3) ? 30 : 1500));
   if (may_die && machine_.random.chance(0.15))
     life_->die_at_metadata_write(machine_.random.between(1, 6));
-  life_->start();
+  life_->start(
+      [this](const model::PartitionId& id) { machine_.checked([&] { check_recovered(id); }); });
   wait_for([this] { return life_->serving() || life_->dead(); }, 10min,
            "the broker does not start");
   return life_->serving();

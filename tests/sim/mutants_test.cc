@@ -38,7 +38,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Mistake{"serve_unsynced_tail", run_storage_world, 100},
                       Mistake{"retry_fsync_after_eio", run_storage_world, 100},
                       Mistake{"append_time_follows_the_clock", run_storage_world, 30},
-                      Mistake{"checkpoint_by_time_only", run_storage_world, 100}),
+                      Mistake{"bad_crc_cuts_the_log", run_storage_world, 100},
+                      Mistake{"old_journal_generation", run_storage_world, 100},
+                      Mistake{"journal_file_without_snapshot", run_storage_world, 100},
+                      Mistake{"block_image_left_out", run_storage_world, 200},
+                      Mistake{"bypass_without_record", run_storage_world, 200}),
     [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -5,10 +5,11 @@ product_packages=(
   g++ cmake ninja-build pkg-config
   libboost1.81-dev libprotobuf-dev protobuf-compiler libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev
   nlohmann-json3-dev liblz4-dev libzstd-dev libisal-dev libxxhash-dev libsqlite3-dev libsystemd-dev
+  libzookeeper-mt-dev
 )
 test_packages=(
   libgtest-dev libgmock-dev clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev llvm-14 mold ccache strace python3
-  shellcheck systemd libfaketime
+  shellcheck systemd libfaketime libzookeeper-java default-jre-headless
 )
 machine_packages=(debootstrap systemd-container)
 

@@ -15,7 +15,11 @@ using protocol::DescribeBrokerResponse;
 constexpr std::uint32_t kDamagedNamed = 20;
 
 /// On the home runtime.
-asio::awaitable<void> describe_disks(Core& core, DescribeBrokerResponse& response) {
+asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response) {
+  if (const auto trouble = core.controller->metadata_trouble(); !trouble.empty()) {
+    response.warnings.push_back(
+        trouble + "; producing and consuming go on, topics cannot be changed meanwhile");
+  }
   for (auto& disk : core.disks->status()) {
     protocol::DiskDescription out;
     out.path = std::move(disk.path);
@@ -26,6 +30,9 @@ asio::awaitable<void> describe_disks(Core& core, DescribeBrokerResponse& respons
     out.partitions = disk.partitions;
     out.disk = disk.disk;
     out.reason = std::move(disk.reason);
+    out.write_rate = disk.write_rate;
+    out.scrubbed_bytes = disk.scrub.bytes;
+    out.scrub_damaged_segments = disk.scrub.damaged_segments;
     response.disks.push_back(std::move(out));
   }
   co_return;
@@ -71,8 +78,10 @@ asio::awaitable<void> describe(Request request) {
   for (const auto& worker : core.workers)
     response.connections += static_cast<std::uint32_t>(worker->open_connections());
   response.warnings = core.warnings;
+  response.partitions_recovering = core.partitions_recovering;
+  response.recovery_bytes_read = core.recovery_bytes_read;
   describe_process(core, request.worker().runtime(), response);
-  co_await run_on(*core.home, describe_disks(core, response));
+  co_await run_on(*core.home, describe_home(core, response));
   const auto facts = co_await gather_partition_facts(core);
   describe_partitions(*core.controller->image(), facts, response);
   response.counters = core.counters.snapshot();

@@ -25,7 +25,8 @@ std::string origin_of(const Core& core, const metadata::TopicInfo& topic,
   return differs ? "broker.toml" : "built-in";
 }
 
-protocol::PartitionDescription describe(const metadata::PartitionAssignment& assignment,
+protocol::PartitionDescription describe(const Core& core,
+                                        const metadata::PartitionAssignment& assignment,
                                         const Facts& facts) {
   protocol::PartitionDescription out;
   out.partition = assignment.id.partition;
@@ -35,7 +36,7 @@ protocol::PartitionDescription describe(const metadata::PartitionAssignment& ass
   out.in_sync = values(assignment.isr);
   const auto found = facts.find(assignment.id);
   const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
-  out.note = partition_note(fact);
+  out.note = partition_note(core, fact);
   if (!fact) return out;
   out.log_start_offset = fact->log_start_offset.value();
   out.high_watermark = fact->high_watermark.value();
@@ -56,7 +57,7 @@ protocol::TopicDescription describe(const Core& core, const metadata::TopicInfo&
                             origin_of(core, topic, setting)});
   }
   for (const auto& assignment : topic.partitions)
-    out.partitions.push_back(describe(assignment, facts));
+    out.partitions.push_back(describe(core, assignment, facts));
   return out;
 }
 

@@ -118,10 +118,13 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   to.partitions = from.partitions;
   to.partitions_not_serving = from.partitions_not_serving;
   to.partitions_damaged = from.partitions_damaged;
+  to.partitions_recovering = from.partitions_recovering;
+  to.recovery_bytes_read = from.recovery_bytes_read;
   for (const auto& disk : from.disks) {
     to.disks.push_back(DiskDescription{
         disk.path, disk.state, disk.bytes_used, disk.bytes_free, disk.bytes_total, disk.partitions,
-        disk.disk == base::Uuid() ? "" : disk.disk.hex(), disk.reason});
+        disk.disk == base::Uuid() ? "" : disk.disk.hex(), disk.reason, disk.write_rate,
+        disk.scrubbed_bytes, disk.scrub_damaged_segments});
   }
   to.counters = from.counters;
   to.warnings = from.warnings;
@@ -319,6 +322,12 @@ asio::awaitable<Result<std::int64_t>> AdminCore::trim_one(TopicPartition name, s
     if (core_.runtime.now() + kPause >= until) co_return trimmed;
     core_.metadata.refresh_soon(id->topic);
     co_await core_.runtime.sleep_for(kPause);
+    // The topic may be gone, or another one may have its name.
+    if (core_.metadata.leader(*id) >= 0) continue;
+    const auto now = co_await partition_id(name, until);
+    if (!now) co_return now.error();
+    if (*now != *id)
+      co_return make_error(Errc::unknown_topic_id, fmt::format("'{}' was made anew", name.topic));
   }
 }
 

@@ -44,13 +44,14 @@ class Broker:
         )
         self.log_file = self.folder / f"broker-{broker_id}-{self.port}.log"
         self.environment = environment or {}
+        self.wrapper = []  # a program that runs it, which becomes it
         self.process = None
 
     def launch(self, *flags):
         """Starts the process without waiting for it."""
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
-                [program("mqbroker"), "--config", str(self.config), *flags],
+                [*self.wrapper, program("mqbroker"), "--config", str(self.config), *flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={k: v for k, v in os.environ.items() if k != "NOTIFY_SOCKET"} | self.environment,
             )

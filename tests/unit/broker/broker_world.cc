@@ -122,6 +122,7 @@ base::Result<void> BrokerWorld::start() {
   parts.counters = &counters;
   parts.open_metadata = [this](std::string) { return open_store(); };
   parts.boot_id = "boot";
+  if (adjust) adjust(parts);
   broker = std::make_unique<broker::Broker>(std::move(parts));
   return run(simulator, broker->start());
 }

@@ -94,6 +94,7 @@ class BrokerWorld {
   base::Counters counters;
   config::BrokerConfig config;
   broker::Limits limits;
+  std::function<void(broker::BrokerParts&)> adjust;  // what start() is about to use
   std::unique_ptr<SimDiskExecutor> executor;
   std::unique_ptr<base::Network> broker_network;
   std::unique_ptr<broker::Broker> broker;

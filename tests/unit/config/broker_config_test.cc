@@ -125,6 +125,21 @@ TEST_F(BrokerConfigTest, ListIsReplacedByAStrongerSource) {
   EXPECT_EQ(origin(loaded, "storage.disk.path"), "--set");
 }
 
+TEST_F(BrokerConfigTest, JournalGoesWithTheDiskOfItsTable) {
+  const auto loaded = load(
+      "[broker]\nid = 1\nmetadata = \"local\"\n[[storage.disk]]\npath = \"/data/a\"\n"
+      "[[storage.disk]]\njournal = \"/ssd/journal/\"\npath = \"/data/b\"\n");
+  ASSERT_TRUE(loaded.ok()) << errors(loaded);
+  EXPECT_THAT(loaded.config.disks, ::testing::ElementsAre("/data/a", "/data/b"));
+  EXPECT_THAT(loaded.config.journals, ::testing::ElementsAre("", "/ssd/journal"));
+  EXPECT_EQ(value(loaded, "storage.disk.journal"), R"("", "/ssd/journal")");
+  EXPECT_TRUE(load(kMinimal).config.journals.empty());
+  sources_.flags = {"storage.disk.path=/elsewhere"};
+  EXPECT_TRUE(load(std::string(kMinimal) + "journal = \"/ssd/j\"\n").config.journals.empty());
+  sources_.flags = {"storage.disk.journal=/ssd/j", "storage.disk.path=/elsewhere"};
+  EXPECT_THAT(load(kMinimal).config.journals, ::testing::ElementsAre("/ssd/j"));
+}
+
 TEST_F(BrokerConfigTest, WindowsLineEndsAndAByteOrderMarkAreFine) {
   std::string text;
   for (const char* at = kMinimal; *at; ++at) text += *at == '\n' ? "\r\n" : std::string(1, *at);
@@ -171,6 +186,9 @@ TEST_F(BrokerConfigTest, EffectiveConfigurationListsEveryKeyWithItsOrigin) {
 broker.metadata = "local"                       # broker.toml:3
 broker.workers = "auto"                         # built-in
 storage.disk.path = "/data/b"                   # broker.toml:5
+storage.disk.journal = ""                       # built-in
+storage.dirty_max = "1GiB"                      # built-in
+storage.scrub_rate = "5MiB/s"                   # built-in
 listener.clients.bind = "127.0.0.1:9500"        # built-in
 listener.clients.advertised = "127.0.0.1:9500"  # built-in
 topic.defaults.partitions = 1                   # built-in
@@ -192,6 +210,25 @@ log.level = "debug"                             # --set
 )");
 }
 
+TEST_F(BrokerConfigTest, ScrubRateIsBytesPerSecondOrNone) {
+  const auto rate = [&](const std::string& text) {
+    return load(std::string(kMinimal) + "[storage]\nscrub_rate = " + text + "\n");
+  };
+  EXPECT_EQ(load(kMinimal).config.scrub_bytes_per_second, std::uint64_t{5} << 20);
+  EXPECT_EQ(rate("\"64KiB/s\"").config.scrub_bytes_per_second, std::uint64_t{64} << 10);
+  EXPECT_EQ(rate("\"100MB/s\"").config.scrub_bytes_per_second, std::uint64_t{100'000'000});
+  for (const auto* none : {"0", "\"0\""}) {
+    const auto loaded = rate(none);
+    ASSERT_TRUE(loaded.ok()) << errors(loaded);
+    EXPECT_EQ(loaded.config.scrub_bytes_per_second, 0u);
+    EXPECT_EQ(value(loaded, "storage.scrub_rate"), "0");
+  }
+  for (const auto* bad : {"5", "\"5MiB\"", "\"1KiB/s\"", "\"/s\"", "\"fast\"", "true", "-1"}) {
+    EXPECT_THAT(errors(rate(bad)), ::testing::HasSubstr("storage.scrub_rate: expected a rate"))
+        << bad;
+  }
+}
+
 /// What is shown can be written into a file again.
 TEST_F(BrokerConfigTest, ShownValuesAreReadBack) {
   const auto first = load(std::string(kMinimal) + "[topic.defaults]\nretention.age = \"90s\"\n");
@@ -199,7 +236,7 @@ TEST_F(BrokerConfigTest, ShownValuesAreReadBack) {
   ConfigSources sources;
   std::string text = "[[storage.disk]]\npath = \"/data/b\"\n";
   for (const auto& setting : first.settings) {
-    if (setting.key != "storage.disk.path")
+    if (!setting.key.starts_with("storage.disk."))
       text = setting.key + " = " + setting.value + "\n" + text;
   }
   const auto second = load(text);

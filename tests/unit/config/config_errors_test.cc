@@ -70,14 +70,14 @@ TEST_F(ConfigErrors, KeyThatMeansNothingListsWhatThereIs) {
 
 TEST_F(ConfigErrors, WhatThisReleaseDoesNotHaveIsRefusedByName) {
   EXPECT_EQ(
-      errors("[broker]\nid = 1\nmetadata = \"zookeeper://zk1:2181/mq\"\nrack = \"r1\"\n"
+      errors("[broker]\nid = 1\nmetadata = \"zookeeper:/zk1:2181/mq\"\nrack = \"r1\"\n"
              "[[storage.disk]]\npath = \"/data/b\"\n"
              "[[storage.disk]]\npath = \"/data/c\"\n"
              "[listener.clients]\ntls = { cert = \"/etc/mq/b.crt\" }\n"
              "[listener.internal]\nbind = \"10.0.0.1:9501\"\n"
              "[topic.defaults]\nreplicas = 3\nmin_isr = 2\n"
              "[metrics]\nbind = \"127.0.0.1:9501\"\n[console]\nwrite = true\n"),
-      R"(broker.toml:3:12: broker.metadata: clusters on ZooKeeper are not available in this release; write "local" for a standalone broker
+      R"(broker.toml:3:12: broker.metadata: expected "local" or "zookeeper://zk1:2181,zk2:2181/mq", got "zookeeper:/zk1:2181/mq"
 broker.toml:4:1: broker.rack: racks come with clusters; this release does not have them
 broker.toml:10:1: listener.clients.tls: this release has no TLS
 broker.toml:11:11: listener.internal: this release has one listener, [listener.clients]
@@ -95,6 +95,19 @@ TEST_F(ConfigErrors, TwoDisksWithOnePathAreOneDisk) {
                    "[[storage.disk]]\npath = \"/data/b/\"\n"),
             "broker.toml:9:8: storage.disk.path: /data/b is there twice; each disk has a "
             "[[storage.disk]] of its own\n");
+}
+
+TEST_F(ConfigErrors, JournalIsElsewhereOrNotNamed) {
+  const std::string broker = "[broker]\nid = 1\nmetadata = \"local\"\n";
+  EXPECT_EQ(errors(broker + "[[storage.disk]]\npath = \"/data/b\"\njournal = \"/data/b/j\"\n"),
+            "broker.toml:6:11: storage.disk.journal: /data/b/j lies in the data directory /data/b; "
+            "leave the key out to have the journal there, or name a folder on another device\n");
+  EXPECT_EQ(errors(broker + "[[storage.disk]]\npath = \"/data/b\"\njournal = \"j\"\n"),
+            "broker.toml:6:11: storage.disk.journal: expected an absolute path, such as "
+            "\"/ssd/mq-journal\", got \"j\"\n");
+  EXPECT_EQ(errors(broker + "[[storage.disk]]\npath = \"/data/b\"\n"
+                            "[[storage.disk]]\njournal = \"/ssd/j\"\n"),
+            "broker.toml:7:11: storage.disk.journal: there is no path in this [[storage.disk]]\n");
 }
 
 TEST_F(ConfigErrors, DuplicateKeysAreNamed) {

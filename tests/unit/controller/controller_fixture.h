@@ -17,6 +17,7 @@ struct FakeDisk {
   std::set<base::Uuid> topics;
   base::Error open_error;    ///< what opening answers; empty: it works
   base::Error delete_error;  ///< what deleting answers
+  base::Error postpones;     ///< an error of deleting that only the next start can mend
   base::Duration delete_time = std::chrono::milliseconds(1);
   int opens = 0;
   int deletes = 0;
@@ -29,6 +30,9 @@ class FakeReplicas final : public controller::LocalReplicas {
   asio::awaitable<base::Result<void>> open_topic(metadata::TopicPtr topic) override;
   asio::awaitable<void> stop_topic(base::Uuid topic) override;
   asio::awaitable<base::Result<void>> delete_topic(base::Uuid topic) override;
+  [[nodiscard]] bool waits_for_start(const base::Error& error) const override {
+    return error && error == disk_.postpones;
+  }
 
  private:
   FakeDisk& disk_;

@@ -227,6 +227,27 @@ TEST_F(ControllerTopics, LogsThatCannotBeDeletedAreTriedAgain) {
   expect_consistent();
 }
 
+/// A disk that is away comes back at a start, if at all.
+TEST_F(ControllerTopics, LogsOutOfReachWaitForTheNextStartAndHoldUpNothingElse) {
+  const auto made = create("orders");
+  disk_.delete_error = disk_.postpones = base::BaseErrc::not_found;
+  EXPECT_TRUE(remove("orders").status.ok());
+  const int tries = disk_.deletes;
+  simulator_.run_for(std::chrono::hours(1));
+  EXPECT_EQ(disk_.deletes, tries);
+  EXPECT_THAT(controller().topics_being_deleted(), ::testing::ElementsAre(made.id));
+  // Neither changes nor other repairs.
+  EXPECT_TRUE(create("orders").status.ok());
+  disk_.delete_error = base::BaseErrc::io_failed;
+  EXPECT_TRUE(remove("orders").status.ok());
+  disk_.delete_error = {};
+  simulator_.run_for(std::chrono::minutes(3));
+  EXPECT_THAT(controller().topics_being_deleted(), ::testing::ElementsAre(made.id));
+  ASSERT_FALSE(start());
+  EXPECT_TRUE(controller().topics_being_deleted().empty());
+  expect_consistent();
+}
+
 TEST_F(ControllerTopics, ChangesAreMadeOneAfterTheOther) {
   latency_ = std::chrono::milliseconds(5);
   ASSERT_FALSE(start());

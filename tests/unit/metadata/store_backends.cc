@@ -6,6 +6,7 @@
 #include "metadata/memory_store.h"
 #include "metadata/sqlite_store.h"
 #include "support/temp_dir.h"
+#include "unit/metadata/zookeeper_world.h"
 
 namespace mq::testing {
 namespace {
@@ -50,12 +51,37 @@ class SqliteBackend final : public StoreBackend {
   int generation_ = 0;
 };
 
+/// A crash cuts the process off without a word; what it held goes when its session ends by itself.
+class ZooKeeperBackend final : public StoreBackend {
+ public:
+  std::unique_ptr<MetadataStore> open(RunLoop& loop) override {
+    std::string trouble;
+    auto store =
+        loop.run(metadata::open_zookeeper_store(world_.options(), loop.runtime(), trouble));
+    if (!store) throw std::runtime_error(store.error().message() + ": " + trouble);
+    return std::move(*store);
+  }
+  void crash(std::unique_ptr<MetadataStore> store) override {
+    const auto session = store->session();
+    world_.relay().refuse(true);
+    world_.relay().cut();
+    store.reset();
+    world_.wait_for_end_of(session);
+    world_.relay().refuse(false);
+  }
+
+ private:
+  ZooKeeperWorld world_;
+};
+
 }  // namespace
 
 const std::vector<StoreBackendKind>& store_backends() {
   static const std::vector<StoreBackendKind> all{
       {"Memory", [] { return std::unique_ptr<StoreBackend>(std::make_unique<MemoryBackend>()); }},
-      {"Sqlite", [] { return std::unique_ptr<StoreBackend>(std::make_unique<SqliteBackend>()); }}};
+      {"Sqlite", [] { return std::unique_ptr<StoreBackend>(std::make_unique<SqliteBackend>()); }},
+      {"ZooKeeper",
+       [] { return std::unique_ptr<StoreBackend>(std::make_unique<ZooKeeperBackend>()); }}};
   return all;
 }
 

@@ -150,7 +150,9 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.partitions = 24;
   response.partitions_not_serving = 1;
   response.partitions_damaged = 2;
-  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), ""},
+  response.partitions_recovering = 5;
+  response.recovery_bytes_read = 1 << 30;
+  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), "", 400, 500, 6},
                     {"/mnt/b", "failed", 1, 2, 3, 4, {}, "fdatasync failed"}};
   response.counters = {{"appends", 12}, {"invariant_violations.PAR-1", -1}};
   response.warnings = {"partition 4 is corrupt"};

@@ -81,6 +81,11 @@ class FakeLog final : public storage::PartitionLog {
     start_ = std::max(start_, to.value());
     co_return base::Result<void>{};
   }
+  asio::awaitable<base::Result<void>> truncate(model::Offset to, model::LeaderEpoch) override {
+    end_ = std::min(end_, to.value());
+    confirmed_ = std::min(confirmed_, end_);
+    co_return base::Result<void>{};
+  }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   base::Error failure() const override { return failure_; }
   void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }

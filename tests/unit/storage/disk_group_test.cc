@@ -46,13 +46,14 @@ struct Group : ::testing::Test {
     made.disk = *std::move(disk);
     return made;
   }
-  base::Result<storage::RecoverySummary> start(std::vector<std::string> paths, int partitions) {
+  base::Result<storage::RecoverySummary> start(std::vector<std::string> paths, int partitions,
+                                               std::vector<base::Uuid> being_deleted = {}) {
     std::vector<storage::DiskGroup::Member> members;
     for (const auto& path : paths) members.push_back(member(path));
     group = std::make_unique<storage::DiskGroup>(std::move(members), files, runtime);
     std::vector<storage::LogSpec> known;
     for (int i = 0; i < partitions; ++i) known.push_back(spec(i));
-    auto recovering = group->recover(std::move(known), {}, {});
+    auto recovering = group->recover(std::move(known), std::move(being_deleted), {});
     auto summary = run(simulator, std::move(recovering));
     if (!summary) return summary;
     group->start();
@@ -229,6 +230,50 @@ TEST_F(Group, DeletedTopicGoesFromAllDisks) {
   ASSERT_TRUE(run(simulator, std::move(deleting)));
   for (int i = 0; i < 4; ++i) EXPECT_EQ(places(i), "");
   EXPECT_EQ(group->status()[0].partitions + group->status()[1].partitions, 0u);
+}
+
+/// What lies on a disk that is away goes when it is back; until then the topic counts as being
+/// deleted, so that nothing of it is taken for a stranger's.
+TEST_F(Group, DeletedTopicWaitsForADiskThatIsAway) {
+  ASSERT_TRUE(start({"a", "b"}, 0));
+  ASSERT_TRUE(create(0, 4));
+  ASSERT_TRUE(stop());
+  for (const bool left_out : {true, false}) {
+    if (left_out) {
+      ASSERT_TRUE(start({"a"}, 4));
+    } else {
+      ASSERT_TRUE(start({"a", "b"}, 0, {spec(0).id.topic}));
+    }
+    auto deleting = group->delete_topic(spec(0).id.topic);
+    const auto deleted = run(simulator, std::move(deleting));
+    EXPECT_EQ(deleted.error(),
+              left_out ? make_error_code(StorageErrc::disk_failed) : base::Error());
+    std::string left;
+    for (int i = 0; i < 4; ++i) left += places(i);
+    EXPECT_EQ(left, left_out ? "bb" : "");
+    ASSERT_TRUE(stop());
+  }
+  EXPECT_FALSE(said("does not know"));
+}
+
+TEST_F(Group, NewPartitionsKeepAwayFromADiskThatIsWrittenMuch) {
+  ASSERT_TRUE(start({"a", "b"}, 0));
+  ASSERT_TRUE(create(0, 2));
+  const int on_b = places(0) == "b" ? 0 : 1;
+  for (int n = 0; n < 300; ++n) {
+    ASSERT_TRUE(append(on_b));
+    simulator.run_for(std::chrono::seconds(1));
+  }
+  EXPECT_GT(group->status()[1].write_rate, 50u);
+  EXPECT_EQ(group->status()[0].write_rate, 0u);
+  ASSERT_TRUE(create(2, 9));
+  std::string where;
+  for (int i = 2; i < 11; ++i) where += places(i);
+  const auto there = std::ranges::count(where, 'b');
+  EXPECT_TRUE(there == 2 || there == 3) << where << ": it counts half";
+  // Long after, they are alike again.
+  simulator.run_for(std::chrono::hours(2));
+  EXPECT_LT(group->status()[1].write_rate, 1u);
 }
 
 TEST_F(Group, SingleDiskNeedsNoListAndALaterDiskIsAddedToIt) {

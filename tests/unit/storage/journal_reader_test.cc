@@ -3,6 +3,7 @@
 #include "base/crc32c.h"
 #include "base/mutants.h"
 #include "storage/journal_files.h"
+#include "storage/journal_inspect.h"
 #include "storage_world.h"
 
 namespace mq::testing {
@@ -152,6 +153,48 @@ TEST(JournalReplay, GivesBackWhatWasWritten) {
   EXPECT_TRUE(std::ranges::equal(bytes, journal.batches[2].bytes));
   EXPECT_EQ(replay.newest_generation, 1u);
   EXPECT_EQ(replay.last_group, 5u);
+}
+
+TEST(JournalInspect, ShowsGroupsAndWhyTheyEnd) {
+  Filled journal;
+  std::vector<std::string> seen;
+  const auto look = [&](const InspectedGroup& group) {
+    std::string kinds;
+    for (const auto& entry : group.entries)
+      kinds += std::string(journal_entry_name(entry.content)) + ";";
+    seen.push_back(fmt::format("{} {} {}", group.position, group.header.number, kinds));
+    EXPECT_TRUE(group.follows && !group.skipped && group.entries_good);
+    return true;
+  };
+  const auto whole = for_each_journal_group(journal.files, Script::path(0), look);
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(seen, (std::vector<std::string>{"4096 1 snapshot;", "8192 2 create;create;",
+                                            "12288 3 append;append;", "16384 4 append;append;",
+                                            "20480 5 append;append;"}));
+  EXPECT_EQ(whole->groups, 5U);
+  EXPECT_EQ(whole->end, 24'576U);
+  EXPECT_EQ(whole->why, "nothing was written there");
+  journal.flip(0, 20'480 + 100);
+  seen.clear();
+  const auto torn = for_each_journal_group(journal.files, Script::path(0), look);
+  EXPECT_EQ(torn->why, "group 5 is torn: its body does not hold");
+  journal.begin(0, 2, 2);
+  seen.clear();
+  EXPECT_EQ(for_each_journal_group(journal.files, Script::path(0), look)->why,
+            "group 2 there is of an earlier use, generation 1");
+  EXPECT_FALSE(for_each_journal_group(journal.files, "journal/none", look));
+}
+
+TEST(JournalInspect, ShowsGroupsThatDoNotFollow) {
+  Filled journal;
+  journal.flip(0, 16'384 + 100);
+  std::vector<std::uint64_t> broken;
+  const auto look = [&](const InspectedGroup& group) {
+    if (!group.follows || group.skipped) broken.push_back(group.header.number);
+    return true;
+  };
+  ASSERT_TRUE(for_each_journal_group(journal.files, Script::path(0), look));
+  EXPECT_EQ(broken, std::vector<std::uint64_t>{5});
 }
 
 TEST(JournalReplay, TornLastGroupIsTheTail) {

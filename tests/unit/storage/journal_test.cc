@@ -6,6 +6,7 @@
 namespace mq::testing {
 namespace {
 
+using model::LeaderEpoch;
 using model::Offset;
 using std::chrono::seconds;
 
@@ -103,6 +104,30 @@ TEST(JournalMutants, BypassWithoutRecordIsCaught) {
   EXPECT_FALSE(after_damage_in_a_bypass());
 }
 
+/// Entries behind a bypass wait with it, outside of the queue.
+TEST(Journal, WhoWaitsBehindABypassHearsOfAFailedDisk) {
+  for (int stage = 0; stage < 40; ++stage) {
+    StorageWorld world;
+    world.config.journal_bypass_bytes = 4096;
+    world.start();
+    world.append(1);
+    ASSERT_TRUE(world.settle());
+    auto heard = std::make_shared<bool>(false);
+    const auto watch = [](asio::awaitable<base::Result<void>> task,
+                          std::shared_ptr<bool> ended) -> asio::awaitable<void> {
+      static_cast<void>(co_await std::move(task));
+      *ended = true;
+    };
+    auto trimming = world.log().trim(Offset(1));
+    world.runtime.spawn("trim", watch(std::move(trimming), heard));
+    world.pass(std::chrono::microseconds(500 * stage));
+    world.files->inject({.operation = FileOperation::sync, .path_part = ".log"});
+    static_cast<void>(world.try_append(1, 30'000));
+    world.pass(std::chrono::minutes(2));
+    EXPECT_TRUE(*heard) << stage;
+  }
+}
+
 /// REC-1: what the journal made durable is never cut, wherever it is damaged.
 TEST(Journal, DamageBelowTheBoundIsCorruptNotTorn) {
   StorageWorld world;
@@ -157,6 +182,85 @@ TEST(Journal, LostOrForeignJournalIsSaidAndANewOneBegun) {
     EXPECT_TRUE(summary.journal_problem.empty()) << summary.journal_problem;
     EXPECT_EQ(world.log().log_end_offset(), Offset(5));
   }
+}
+
+/// The run in which something went missing is remembered, over starts and files of the journal.
+TEST(Journal, RemembersSinceWhenNothingIsMissing) {
+  using storage::IntactSince;
+  StorageWorld world;
+  world.start();
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{1, 1}));  // a new disk
+  world.append(3);
+  ASSERT_TRUE(world.settle());
+  world.kill();
+  world.start();
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{1, 1}));
+  world.crash();
+  world.start();
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{1, 3}));
+  ASSERT_TRUE(world.stop());
+  world.config.boot_id = "another";
+  world.start();
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{1, 3}));
+  ASSERT_TRUE(world.stop());
+  world.files->remove_tree("data/journal");
+  world.start();
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{5, 5}));
+  world.append(3);
+  ASSERT_TRUE(world.settle());
+  world.pass(seconds(70));
+  world.kill();
+  world.files->remove_tree(world.directory());
+  world.start();
+  EXPECT_TRUE(world.log().failure());
+  world.pass(seconds(1));
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{6, 6}));
+}
+
+/// The headers and the last snapshot, whatever the size of the files.
+TEST(Journal, CleanStartReadsNoneOfIt) {
+  StorageWorld world;
+  world.start(3);
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 3; ++i) world.append(1, 3'000, i);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(world.settle(i));
+  }
+  const LeaderEpoch epoch(static_cast<int>(++world.epoch));
+  ASSERT_TRUE(world.log(1).start_epoch(epoch));
+  ASSERT_TRUE(world.stop());
+  const auto summary = world.start(3);
+  EXPECT_TRUE(summary.clean);
+  EXPECT_EQ(summary.bytes_scanned, 0U);
+  const auto files = world.files->files_below("data/journal").size();
+  EXPECT_EQ(summary.journal_bytes_read, (files + 1) * 4'096);
+  EXPECT_EQ(world.found_epochs[1], epoch);
+  for (int i = 0; i < 3; ++i) world.append(1, 100, i);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(world.settle(i));
+  world.crash();
+  EXPECT_TRUE(world.start(3).journal_problem.empty());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(world.log(i).log_end_offset(), Offset(41));
+}
+
+/// The clean marker's word is not enough: the group that it names must be there.
+TEST(Journal, CleanStartWithoutTheLastGroupReadsAll) {
+  StorageWorld world;
+  world.start();
+  world.append(5);
+  ASSERT_TRUE(world.settle());
+  ASSERT_TRUE(world.stop());
+  // The newest file by its generation.
+  std::string newest;
+  std::uint64_t generation = 0;
+  for (const auto& file : world.files->files_below("data/journal")) {
+    const auto header = storage::decode_journal_header(world.files->content(file));
+    if (!header || header->generation < generation) continue;
+    generation = header->generation;
+    newest = file;
+  }
+  world.files->flip(newest, 4'096 + 20, std::byte{1});
+  const auto summary = world.start();
+  EXPECT_GT(summary.journal_bytes_read, 100'000U);
+  EXPECT_EQ(world.log().log_end_offset(), Offset(5));
 }
 
 TEST(Journal, DamagedMiddleTakesOnlyWhatItHeldOffline) {
@@ -253,14 +357,14 @@ bool survives_a_torn_block() {
       world.append(1, 1'500, 1);
       EXPECT_TRUE(world.settle(1));
     }
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 6; ++i) {
       world.append(1, 700);
       EXPECT_TRUE(world.settle());
       world.pass(std::chrono::milliseconds(50));
     }
     world.crash();
     world.start(2);
-    if (world.log().failure() || world.log().log_end_offset() != Offset(5)) return false;
+    if (world.log().failure() || world.log().log_end_offset() != Offset(7)) return false;
     if (!world.read(Offset(0))) return false;
   }
   return true;

@@ -1,5 +1,6 @@
 #include "storage/log_repair.h"
 
+#include "storage/journal_offline.h"
 #include "storage/offset_index.h"
 #include "storage/time_index.h"
 #include "storage_world.h"
@@ -15,8 +16,16 @@ struct Repaired : ::testing::Test {
     world.start();
     for (int i = 0; i < 100; ++i) world.append(2, 1'500);
     EXPECT_TRUE(world.stop());
-    // As an earlier version left it: a journal would miss what was cut off.
-    if (*world.files->exists("data/journal")) world.files->remove_tree("data/journal");
+  }
+  /// As mqctl does: into the journal that the directory holds.
+  base::Result<void> record(base::FileSystem& files, const storage::TruncatePlan& plan) {
+    MQ_TRY(const auto identity, storage::read_identity(files, "data"));
+    const storage::JournalOwner owner{identity->cluster, identity->broker, identity->disk,
+                                      identity->journal};
+    MQ_TRY(const auto replay, storage::replay_journal(files, "data/journal", owner));
+    EXPECT_FALSE(replay.lost || replay.damaged) << replay.problem;
+    return storage::record_cut(files, "data/journal", owner, replay, world.id(),
+                               {plan.point, plan.point.leader_epoch}, 4'711);
   }
   storage::PartitionDirectory partition() {
     return *storage::list_partition_directory(*world.files, world.directory());
@@ -28,8 +37,10 @@ struct Repaired : ::testing::Test {
   }
   base::Result<void> truncate(std::int64_t after) {
     EXPECT_TRUE(world.files->make_directory("data/unknown"));
-    return storage::truncate_partition(*world.files, "data", partition(), plan(after),
-                                       "data/unknown/aside");
+    const auto made = plan(after);
+    return storage::truncate_partition(*world.files, "data", partition(), made,
+                                       "data/unknown/aside",
+                                       [&] { return record(*world.files, made); });
   }
   int count(const std::string& suffix) const {
     int n = 0;
@@ -117,6 +128,29 @@ TEST_F(Repaired, CorruptLogServesAgainUpToItsLastGoodBatch) {
   world.read_all();
 }
 
+/// What the journal holds of the log and the segments do not is cut off too.
+TEST_F(Repaired, CutBesideAJournalThatIsNotEmpty) {
+  for (const bool power : {false, true}) {
+    world.start();
+    for (int i = 0; i < 20; ++i) world.append(2, 1'500);
+    ASSERT_TRUE(world.settle());
+    if (power) {
+      world.crash();
+    } else {
+      world.kill();
+    }
+    if (*world.files->exists("data/unknown/aside")) world.files->remove_tree("data/unknown");
+    ASSERT_TRUE(truncate(101));
+    const auto summary = world.start();
+    EXPECT_TRUE(summary.journal_problem.empty()) << summary.journal_problem;
+    EXPECT_TRUE(summary.offline.empty());
+    EXPECT_EQ(world.log().log_end_offset(), Offset(102));
+    EXPECT_EQ(world.append(98).end_offset, Offset(200));
+    ASSERT_TRUE(world.settle());
+    ASSERT_TRUE(world.stop());
+  }
+}
+
 /// A crash at any step leaves a log that can be served, at the old or at the new end.
 TEST_F(Repaired, CrashInBetweenLosesNothingThatWasNotMeantToGo) {
   const auto golden = world.files->clone();
@@ -125,8 +159,10 @@ TEST_F(Repaired, CrashInBetweenLosesNothingThatWasNotMeantToGo) {
     ASSERT_TRUE(world.files->make_directory("data/unknown"));
     CrashableFileSystem process(*world.files, world.simulator.random().fork());
     process.kill_after(static_cast<std::uint64_t>(seed), [] {});
+    const auto made = plan(101);
     const auto cut =
-        storage::truncate_partition(process, "data", partition(), plan(101), "data/unknown/aside");
+        storage::truncate_partition(process, "data", partition(), made, "data/unknown/aside",
+                                    [&] { return record(process, made); });
     world.files->crash(world.simulator.random());
     ASSERT_TRUE(world.start().offline.empty()) << seed;
     const auto end = world.log().log_end_offset();

@@ -48,6 +48,8 @@ void RandomHistory::step() {
     find_time(partition);
   } else if (dice < 800) {
     trim(partition);
+  } else if (dice < 806) {
+    cut(partition);
   } else if (dice < 970) {
     pass_time();
   } else if (dice < 982) {
@@ -160,6 +162,34 @@ void RandomHistory::trim(int partition) {
   if (trimmed && log.log_start_offset() < to) broken("a trim left the log start where it was");
   if (!trimmed && allowed && !faulty_)
     broken(fmt::format("trim to {} failed: {}", to, trimmed.error().message()));
+}
+
+/// The log goes on below where it ended, with other batches.
+void RandomHistory::cut(int partition) {
+  auto& expected = expected_[partition];
+  auto& log = world_.log(partition);
+  if (log.failure() || expected.batches.empty()) return;
+  const auto& batch = expected.batches[random_.below(expected.batches.size())];
+  const auto to = random_.chance(0.3) ? expected.batches.back().base : batch.base;
+  if (to < log.log_start_offset()) return;
+  expected.durable = std::min(expected.durable, to);
+  expected.cut_to = to;
+  auto cutting = log.truncate(to, log.leader_epoch());
+  if (random_.chance(0.3)) {
+    world_.runtime.spawn("cut", forget(std::move(cutting)));
+    world_.pass(std::chrono::microseconds(random_.below(60'000)));
+    return restart(random_.chance(0.5) ? Death::kill : Death::power);
+  }
+  const auto done = testing::run(world_.simulator, std::move(cutting));
+  if (world_.disk->failed() || log.failure()) return;
+  if (!done && !faulty_) return broken("a cut failed: " + done.error().message());
+  if (!done) return;
+  if (log.log_end_offset() != to) return broken("a cut left the log end where it was");
+  while (!expected.batches.empty() && expected.batches.back().base >= to)
+    expected.batches.pop_back();
+  expected.end = to;
+  expected.cut_to.reset();
+  check_producers(partition);
 }
 
 asio::awaitable<void> RandomHistory::forget(asio::awaitable<base::Result<void>> task) {
@@ -292,7 +322,9 @@ void RandomHistory::check_after_start(int partition, Death death, bool faulty) {
   if (end < expected.durable)
     return broken(
         fmt::format("partition {}: ends at {}, {} was durable", partition, end, expected.durable));
-  if (death != Death::power && !faulty && end != expected.end)
+  const bool was_cut = expected.cut_to == end;
+  expected.cut_to.reset();
+  if (death != Death::power && !faulty && end != expected.end && !was_cut)
     return broken(fmt::format("partition {}: ends at {}, {} was appended and the page cache lives",
                               partition, end, expected.end));
   if (log.log_start_offset() < expected.start)

@@ -32,6 +32,8 @@ class RandomHistory {
     model::Offset end{0};
     model::Offset durable{0};  // what no crash may take
     model::LeaderEpoch epoch;  // that no crash may take
+    // A cut to here was under way: what lay above may be gone after a crash.
+    std::optional<model::Offset> cut_to;
   };
   enum class Death { clean, kill, power };
 
@@ -42,6 +44,7 @@ class RandomHistory {
   void read(int partition);
   void find_time(int partition);
   void trim(int partition);
+  void cut(int partition);
   static asio::awaitable<void> forget(asio::awaitable<base::Result<void>> task);
   void inject();
   void pass_time();

@@ -75,6 +75,24 @@ TEST(RecoveryMutants, BadCrcThatCutsTheLogIsCaught) {
   EXPECT_LT(length_after_damage(), whole);
 }
 
+/// The checkpoint stands in for a lost journal: what it does not name is taken for a torn tail.
+TEST(RecoveryMutants, CheckpointByTimeOnlyIsCaught) {
+  const auto offline = [] {
+    StorageWorld world;
+    world.start();
+    while (world.log().segments() < 2) world.append(1, 500);
+    world.settle();
+    world.pass(std::chrono::milliseconds(600));
+    world.kill();
+    world.files->remove_tree("data/journal");
+    world.files->truncate_file(world.segment(0), world.files->content(world.segment(0)).size() - 9);
+    return world.start().offline.size();
+  };
+  EXPECT_EQ(offline(), 1u);
+  const base::EnabledMutant enabled("checkpoint_by_time_only");
+  EXPECT_EQ(offline(), 0u);
+}
+
 TEST(RecoveryMutants, AppendTimeThatFollowsTheClockIsCaught) {
   const auto step = [] {
     StorageWorld world;

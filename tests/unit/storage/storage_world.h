@@ -87,6 +87,8 @@ class StorageWorld {
                                       counters, refusal);
     if (!opened) return opened.error();
     disk = *std::move(opened);
+    disk->on_ready(ready);
+    disk->set_broker_epoch(static_cast<std::int64_t>(incarnations));
     std::vector<storage::LogSpec> known;
     for (int i = 0; i < partitions; ++i) known.push_back(spec(i));
     auto recovering = disk->recover(std::move(known), deleting, {});
@@ -213,6 +215,7 @@ class StorageWorld {
   std::map<int, model::TopicSettings> settings_of;  // of partitions that differ
   base::Uuid topic;
   std::vector<base::Uuid> deleting;
+  std::function<void(const model::PartitionId&)> ready;  // told of each recovered partition
   storage::Refusal refusal;
   std::unique_ptr<storage::Disk> disk;
   std::vector<std::string> lines;

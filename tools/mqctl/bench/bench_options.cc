@@ -75,6 +75,12 @@ std::vector<Flag> bench_flags(BenchKind kind) {
                      .value = "N",
                      .help = "records a second, evenly spaced; else as fast as possible",
                      .fallback = e2e ? "1000" : ""});
+  if (kind == BenchKind::produce)
+    flags.push_back({.name = "reader",
+                     .kind = Kind::text,
+                     .value = "TOPIC",
+                     .help = "read this topic from its start meanwhile, to see what that costs",
+                     .complete = Complete::topics});
   return flags;
 }
 
@@ -98,6 +104,7 @@ BenchOptions bench_options(const Context& context, BenchKind kind) {
   options.acks = args.text("acks");
   options.compression = args.text("compression");
   if (kind != BenchKind::consume && args.has("rate")) options.rate = args.rate("rate");
+  if (kind == BenchKind::produce) options.reader = args.maybe_text("reader");
   const std::size_t least = kind == BenchKind::e2e ? 8 : 1;
   if (options.record_bytes < least || options.record_bytes > (std::size_t{1} << 30))
     throw Failed(usage_failure("--record-bytes is out of range",

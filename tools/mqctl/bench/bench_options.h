@@ -25,7 +25,8 @@ struct BenchOptions {
   std::chrono::milliseconds linger{};
   std::string acks;
   std::string compression;
-  std::optional<double> rate;  ///< records per second; none: as fast as possible
+  std::optional<std::string> reader;  ///< topic that is read from its start meanwhile
+  std::optional<double> rate;         ///< records per second; none: as fast as possible
 
   /// How many records to send, when records or bytes say so.
   [[nodiscard]] std::optional<std::uint64_t> record_limit() const;

@@ -36,7 +36,12 @@ void set_latency(Value& item, const Histogram& latency) {
       .set("latency_max_us", micros(latency.max()));
 }
 
-Value item_of(const BenchOptions& options, const BenchResult& result) {
+double reader_mib(const BackgroundReader::Got& got) {
+  const double seconds = std::chrono::duration<double>(got.took).count();
+  return seconds > 0 ? static_cast<double>(got.bytes) / kMiB / seconds : 0;
+}
+
+Value item_of(BenchKind kind, const BenchOptions& options, const BenchResult& result) {
   const auto rates = rates_of(result);
   Value item = Value::object();
   item.set("topic", result.topic)
@@ -56,6 +61,11 @@ Value item_of(const BenchOptions& options, const BenchResult& result) {
       .set("records_per_second", rates.records)
       .set("mib_per_second", rates.mib);
   if (result.latency != nullptr) set_latency(item, *result.latency);
+  if (kind == BenchKind::produce) {
+    item.set("reader_topic", options.reader ? Value(*options.reader) : Value())
+        .set("reader_bytes", result.reader ? Value(result.reader->bytes) : Value())
+        .set("reader_mib_per_second", result.reader ? Value(reader_mib(*result.reader)) : Value());
+  }
   item.set("client_cpu_seconds", result.cpu.client)
       .set("broker_cpu_seconds", result.cpu.brokers)
       .set("client_cpu_seconds_per_gib",
@@ -88,14 +98,19 @@ std::string latency_line(const BenchResult& result) {
 
 }  // namespace
 
-void add_result(Report& report, const BenchOptions& options, const BenchResult& result) {
+void add_result(Report& report, BenchKind kind, const BenchOptions& options,
+                const BenchResult& result) {
   const auto rates = rates_of(result);
-  report.item(item_of(options, result));
+  report.item(item_of(kind, options, result));
   report.text(fmt::format("{}, {} in {}\n", counted(result.records, "record"),
                           base::format_bytes(result.bytes), format_time(result.took)));
   report.text(fmt::format("  rate      {} records/s   {:.1f} MiB/s\n",
                           grouped(static_cast<std::uint64_t>(rates.records)), rates.mib));
   if (result.latency != nullptr) report.text(latency_line(result));
+  if (result.reader)
+    report.text(fmt::format("  reader    {:.1f} MiB/s of {}, {} in all\n",
+                            reader_mib(*result.reader), *options.reader,
+                            base::format_bytes(result.reader->bytes)));
   report.text(fmt::format("  cpu       client {:.2f} s   broker {:.2f} s", result.cpu.client,
                           result.cpu.brokers));
   if (rates.gib > 0)
@@ -105,7 +120,7 @@ void add_result(Report& report, const BenchOptions& options, const BenchResult& 
   report.text(settings_line(options));
 }
 
-std::string bench_shape(bool with_latency) {
+std::string bench_shape(bool with_latency, bool with_reader) {
   std::string shape =
       R"({"topic":"string","own_topic":"bool","partitions":"int|null","durability":"string|null",)"
       R"("acks":"string","compression":"string","record_bytes":"int","batch_bytes":"int",)"
@@ -115,6 +130,9 @@ std::string bench_shape(bool with_latency) {
   if (with_latency)
     shape += R"("latency_p50_us":"float","latency_p99_us":"float","latency_p999_us":"float",)"
              R"("latency_max_us":"float",)";
+  if (with_reader)
+    shape += R"("reader_topic":"string|null","reader_bytes":"int|null",)"
+             R"("reader_mib_per_second":"float|null",)";
   return shape +
          R"("client_cpu_seconds":"float","broker_cpu_seconds":"float",)"
          R"("client_cpu_seconds_per_gib":"float|null","broker_cpu_seconds_per_gib":"float|null"})";

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "mqctl/bench/background_reader.h"
 #include "mqctl/bench/bench_options.h"
 #include "mqctl/bench/bench_topic.h"
 #include "mqctl/bench/histogram.h"
@@ -22,11 +23,13 @@ struct BenchResult {
   CpuSeconds cpu;  ///< spent between start and end
   const Histogram* latency = nullptr;
   std::string latency_of;  ///< "intended send to acknowledgement"
+  std::optional<BackgroundReader::Got> reader;
 };
 
 /// Adds the result as one item and as text.
-void add_result(Report& report, const BenchOptions& options, const BenchResult& result);
+void add_result(Report& report, BenchKind kind, const BenchOptions& options,
+                const BenchResult& result);
 /// The JSON shape of that item.
-std::string bench_shape(bool with_latency);
+std::string bench_shape(bool with_latency, bool with_reader = false);
 
 }  // namespace mq::mqctl

@@ -91,7 +91,7 @@ Exit bench(Context& context) {
   const auto after = cpu_now(admin);
 
   Report report(context);
-  add_result(report, options,
+  add_result(report, BenchKind::consume, options,
              {.topic = made.name(),
               .records = got.records,
               .bytes = got.bytes,

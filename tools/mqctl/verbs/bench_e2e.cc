@@ -136,7 +136,7 @@ Exit bench(Context& context) {
 
   const auto arrived = receiver.received() - 1;
   Report report(context);
-  add_result(report, options,
+  add_result(report, BenchKind::e2e, options,
              {.topic = made.name(),
               .records = arrived,
               .failed = load.sent() > arrived ? load.sent() - arrived : 0,

@@ -28,7 +28,16 @@ Value item_of(std::int32_t broker, const DiskDescription& disk) {
       .set("partitions", disk.partitions)
       .set("bytes_used", disk.bytes_used)
       .set("bytes_free", disk.bytes_free)
-      .set("bytes_total", disk.bytes_total);
+      .set("bytes_total", disk.bytes_total)
+      .set("bytes_written_per_second", disk.write_rate)
+      .set("bytes_scrubbed", disk.scrubbed_bytes)
+      .set("segments_damaged", disk.scrub_damaged_segments);
+}
+
+std::string note_of(const DiskDescription& disk) {
+  if (disk.scrub_damaged_segments == 0) return disk.reason;
+  const auto damage = fmt::format("scrub found {} damaged segment(s)", disk.scrub_damaged_segments);
+  return disk.reason.empty() ? damage : disk.reason + "; " + damage;
 }
 
 std::vector<std::int32_t> wanted_brokers(const Context& context) {
@@ -52,6 +61,7 @@ Exit disks(Context& context) {
                {"STATE"},
                {"USED"},
                {"FREE", Table::Align::right},
+               {"WRITE", Table::Align::right},
                {"PARTITIONS", Table::Align::right},
                {"NOTE"}});
   for (const auto id : wanted) {
@@ -71,8 +81,8 @@ Exit disks(Context& context) {
     for (const auto& disk : broker->disks) {
       report.item(item_of(id, disk));
       table.add({fmt::format("{}", id), disk.path, disk.state, used_text(disk),
-                 base::format_bytes(disk.bytes_free), fmt::format("{}", disk.partitions),
-                 disk.reason});
+                 base::format_bytes(disk.bytes_free), base::format_bytes(disk.write_rate) + "/s",
+                 fmt::format("{}", disk.partitions), note_of(disk)});
     }
   }
   report.text(table.text());
@@ -89,7 +99,8 @@ Command broker_disks_command() {
       .positionals = {{.name = "BROKER", .help = "ids; all without", .least = 0, .most = SIZE_MAX}},
       .item_shape = R"({"broker":"int","path":"string","id":"uuid|null","state":"string",)"
                     R"("reason":"string|null","partitions":"int","bytes_used":"int",)"
-                    R"("bytes_free":"int","bytes_total":"int"})",
+                    R"("bytes_free":"int","bytes_total":"int","bytes_written_per_second":"int",)"
+                    R"("bytes_scrubbed":"int","segments_damaged":"int"})",
       .run = disks};
 }
 

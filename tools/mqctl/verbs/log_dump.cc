@@ -7,6 +7,7 @@
 #include "mqctl/cli/text.h"
 #include "mqctl/data/record_json.h"
 #include "mqctl/verbs/log_files.h"
+#include "mqctl/verbs/log_journal.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -153,20 +154,30 @@ class Dump {
 Exit dump(Context& context) {
   base::PosixFileSystem files;
   Dump dump(context);
-  for (const auto& path : context.args.positionals)
+  bool damaged = false;
+  for (const auto& path : context.args.positionals) {
+    const auto journal = find_journal_files(files, path);
+    for (const auto& file : journal) damaged = !dump_journal(context, files, file) || damaged;
+    if (!journal.empty()) continue;
     for (const auto& partition : find_partitions(files, path)) dump.partition(files, partition);
-  return dump.damaged() ? Exit::unhealthy : Exit::ok;
+  }
+  return damaged || dump.damaged() ? Exit::unhealthy : Exit::ok;
 }
 
 }  // namespace
 
 Command log_dump_command() {
   return {.path = "log dump",
-          .summary = "Shows the batches (and records) of logs on disk; needs no broker",
-          .details = "Reads only, up to the first batch that does not hold; then exit code 10.",
-          .examples = {"mqctl log dump /var/lib/mq/4f1c2b0e9d3a4c5f8e7d6c5b4a392817-0 --records"},
+          .summary = "Shows the batches (and records) of logs on disk, or the groups of a journal",
+          .details =
+              "Needs no broker. Reads only: a log up to the first batch that does not hold, a "
+              "journal file up to its\nlast whole group, and says why it ends there. Exit code "
+              "10 when there is damage.",
+          .examples = {"mqctl log dump /var/lib/mq/4f1c2b0e9d3a4c5f8e7d6c5b4a392817-0 --records",
+                       "mqctl log dump /var/lib/mq/journal"},
           .positionals = {{.name = "PATH",
-                           .help = "a data directory, a partition's directory or a .log file",
+                           .help = "a data directory, a partition's directory, a .log file, a "
+                                   "journal's directory or file",
                            .most = SIZE_MAX,
                            .complete = Complete::files}},
           .flags = {{.name = "records", .help = "the records too, as JSON"},
@@ -179,7 +190,9 @@ Command log_dump_command() {
                         R"("last_offset":"int","records":"int","bytes":"int","raw_bytes":"int",)"
                         R"("codec":"string","leader_epoch":"int","append_time":"time",)"
                         R"("base_timestamp":"time","max_timestamp":"time","producer_id":"int",)"
-                        R"("producer_epoch":"int","base_sequence":"int","body_crc":"hex"})",
+                        R"("producer_epoch":"int","base_sequence":"int","body_crc":"hex",)"
+                        R"("group":"int","generation":"int","entries":[{"kind":"string",)"
+                        R"("partition":"string|null","text":"string"}]})",
           .connects = false,
           .run = dump};
 }

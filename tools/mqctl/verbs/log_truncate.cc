@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <random>
+
 #include "base/real/posix_file_system.h"
 #include "base/units.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/log_files.h"
 #include "mqctl/verbs/verbs.h"
+#include "storage/journal_offline.h"
 #include "storage/log_repair.h"
+#include "storage/storage_format.h"
 
 namespace mq::mqctl {
 namespace {
@@ -29,18 +34,50 @@ using storage::TruncatePlan;
   throw Failed(std::move(failure));
 }
 
-/// The journal remembers up to where the log was durable; a log that ends before that is taken for
-/// damaged at the next start.
-void check_journal(base::FileSystem& files, const std::string& data, const std::string& what,
-                   const PartitionDirectory& partition) {
-  const auto journal = files.exists(data + "/journal");
-  if (journal && !*journal) return;
-  auto failure =
-      make_failure(protocol::WireError::not_available, what,
-                   fmt::format("{} has a journal, which this release cannot tell of a cut", data),
-                   "--dry-run shows what would go");
-  failure.item = partition.path;
-  throw Failed(std::move(failure));
+/// The journal of the disk, which remembers up to where the log was durable: a log that ends before
+/// that is taken for damaged at the next start. So it has to hold the cut.
+struct Journal {
+  std::string directory;  ///< empty: there is none
+  storage::JournalOwner owner;
+  storage::JournalReplay replay;
+};
+
+Journal read_journal(Context& context, base::FileSystem& files, const std::string& data,
+                     const std::string& what, const PartitionDirectory& partition) {
+  Journal journal;
+  const auto identity = storage::read_identity(files, data);
+  if (!identity || !*identity || (*identity)->journal.is_zero()) return journal;
+  journal.owner = {(*identity)->cluster, (*identity)->broker, (*identity)->disk,
+                   (*identity)->journal};
+  journal.directory = data + "/" + std::string(storage::kJournalDirectory);
+  if (context.args.has("journal")) {
+    const auto& place = context.args.text("journal");
+    const auto own = place + "/" + (*identity)->disk.hex();
+    const auto there = files.exists(own);
+    journal.directory = there && *there ? own : place;
+  }
+  auto replay = storage::replay_journal(files, journal.directory, journal.owner);
+  if (!replay) fail_io(what, partition, replay.error());
+  if (replay->lost || replay->damaged)
+    refuse(what, partition,
+           fmt::format("the journal of {} cannot be told of the cut: {}", data, replay->problem),
+           replay->found.empty() ? "--journal names its folder, if it is elsewhere"
+                                 : "mqctl log verify " + data);
+  journal.replay = *std::move(replay);
+  return journal;
+}
+
+base::Result<void> record(base::FileSystem& files, const Journal& journal,
+                          const PartitionDirectory& partition, const TruncatePlan& plan) {
+  const auto known = journal.replay.logs.find(partition.id);
+  if (journal.directory.empty() || known == journal.replay.logs.end()) return {};
+  storage::JournalCut cut;
+  cut.end = plan.point;
+  cut.epoch = std::max(plan.point.leader_epoch, known->second.state.epoch_start.leader_epoch);
+  std::random_device random;
+  const auto nonce = std::uint64_t{random()} << 32 | random();
+  return storage::record_cut(files, journal.directory, journal.owner, journal.replay, partition.id,
+                             cut, nonce);
 }
 
 /// Beside the partitions that the metadata does not know, where no broker takes anything away.
@@ -114,7 +151,7 @@ Exit truncate(Context& context) {
                                 : fmt::format("would cut off {}\n", loss_text(partition, plan)));
     return report.finish();
   }
-  check_journal(files, data.path, what, partition);
+  const auto journal = read_journal(context, files, data.path, what, partition);
   context.confirm(
       fmt::format(
           "This cuts off {}. Offsets from {} on will be given out again; consumers that saw "
@@ -122,7 +159,8 @@ Exit truncate(Context& context) {
           loss_text(partition, plan), plan.end.value(), data.path),
       partition.id.text());
   const auto aside = place_aside(files, data.path, partition, plan);
-  const auto cut = storage::truncate_partition(files, data.path, partition, plan, aside);
+  const auto record_it = [&] { return record(files, journal, partition, plan); };
+  const auto cut = storage::truncate_partition(files, data.path, partition, plan, aside, record_it);
   if (!cut) fail_io(fmt::format("{} may be cut in part", path), partition, cut.error());
   report.item(item_of(partition, plan, aside, false));
   report.text(fmt::format("cut off {}; kept in {}\n", loss_text(partition, plan), aside));
@@ -148,7 +186,11 @@ Command log_truncate_command() {
                  .kind = Kind::number,
                  .value = "OFFSET",
                  .help = "the last offset that stays",
-                 .least = -1}},
+                 .least = -1},
+                {.name = "journal",
+                 .kind = Kind::text,
+                 .value = "PATH",
+                 .help = "where the disk's journal is, if broker.toml puts it elsewhere"}},
       .item_shape = R"({"path":"string","topic":"string|null","end_offset":"int","bytes":"int",)"
                     R"("records":"int","segments":"int","aside":"string|null","dry_run":"bool"})",
       .connects = false,

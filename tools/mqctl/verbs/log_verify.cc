@@ -5,6 +5,7 @@
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/log_files.h"
+#include "mqctl/verbs/log_journal.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -83,6 +84,31 @@ void verify_one(base::FileSystem& files, const storage::PartitionDirectory& part
   if (!checked->good) report.failure(damage_failure(partition, *checked));
 }
 
+/// True: there is one.
+bool verify_journal_of(base::FileSystem& files, const std::string& path, Report& report,
+                       std::string& lines) {
+  const auto journal = verify_journal(files, path);
+  if (!journal) return false;
+  const bool good = journal->problem.empty();
+  report.item(Value::object()
+                  .set("path", journal->directory)
+                  .set("good", good)
+                  .set("journal", Value::object()
+                                      .set("files", std::uint64_t{journal->files})
+                                      .set("partitions", std::uint64_t{journal->partitions})
+                                      .set("problem", good ? Value() : Value(journal->problem))));
+  lines +=
+      fmt::format("journal {}: {} files, {} partitions, {}\n", journal->directory, journal->files,
+                  journal->partitions, good ? "ok" : "BAD " + journal->problem);
+  if (good) return true;
+  auto failure = make_failure(
+      protocol::WireError::log_damaged, fmt::format("{} is damaged", journal->directory),
+      journal->problem, fmt::format("mqctl log dump {} shows its groups", journal->directory));
+  failure.item = journal->directory;
+  report.failure(std::move(failure));
+  return true;
+}
+
 /// Damage decides the exit code, whatever else was found.
 Exit verify(Context& context) {
   base::PosixFileSystem files;
@@ -94,13 +120,17 @@ Exit verify(Context& context) {
                {"RECORDS", Table::Align::right},
                {"SIZE", Table::Align::right},
                {"STATE"}});
-  for (const auto& path : context.args.positionals)
+  std::string journals;
+  for (const auto& path : context.args.positionals) {
+    const bool journal = verify_journal_of(files, path, report, journals);
+    if (journal && !find_journal_files(files, path).empty()) continue;
     for (const auto& partition : find_partitions(files, path))
       verify_one(files, partition, report, table);
-  if (table.empty())
+  }
+  if (table.empty() && journals.empty())
     context.notice("no partitions there");
   else
-    report.text(table.text());
+    report.text((table.empty() ? std::string() : table.text()) + journals);
   const bool damaged = report.has_failure("LOG_DAMAGED");
   const Exit exit = report.finish();
   return damaged ? Exit::unhealthy : exit;
@@ -110,21 +140,23 @@ Exit verify(Context& context) {
 
 Command log_verify_command() {
   return {.path = "log verify",
-          .summary = "Checks every batch of logs on disk; needs no broker",
+          .summary = "Checks every batch of logs on disk, and the journal; needs no broker",
           .details =
               "Reads only. Works beside a running broker. Exit code 10 when a log is "
               "damaged; an unfinished tail\nabove the recovery point is what a crash leaves "
               "and is no damage.",
           .examples = {"mqctl log verify /var/lib/mq"},
           .positionals = {{.name = "PATH",
-                           .help = "a data directory, a partition's directory or a .log file",
+                           .help = "a data directory, a partition's directory, a .log file or a "
+                                   "journal's directory",
                            .most = SIZE_MAX,
                            .complete = Complete::files}},
           .item_shape =
               R"({"path":"string","topic":"string|null","good":"bool","segments":"int",)"
               R"("batches":"int","records":"int","bytes":"int","log_start_offset":"int",)"
               R"("end_offset":"int","damage":{"file":"string","position":"int","state":"string",)"
-              R"("want":"int","got":"int","last_good_offset":"int","torn_tail":"bool"}})",
+              R"("want":"int","got":"int","last_good_offset":"int","torn_tail":"bool"},)"
+              R"("journal":{"files":"int","partitions":"int","problem":"string|null"}})",
           .connects = false,
           .run = verify};
 }

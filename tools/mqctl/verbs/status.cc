@@ -34,7 +34,13 @@ std::vector<std::string> troubles_of(const ClusterDescription& cluster, const Br
                                   broker.error().message));
       continue;
     }
-    if (broker->partitions_not_serving > 0)
+    if (broker->partitions_recovering > 0)
+      lines.push_back(
+          fmt::format("broker {}: recovering after an unclean stop, {} of {} partitions "
+                      "left, {} read so far",
+                      id, broker->partitions_recovering, broker->partitions,
+                      base::format_bytes(broker->recovery_bytes_read)));
+    else if (broker->partitions_not_serving > 0)
       lines.push_back(fmt::format("broker {}: {} of {} partitions are not served", id,
                                   broker->partitions_not_serving, broker->partitions));
     if (broker->partitions_damaged > 0)
@@ -42,7 +48,8 @@ std::vector<std::string> troubles_of(const ClusterDescription& cluster, const Br
                                   broker->partitions_damaged, broker->partitions));
     for (const auto& disk : broker->disks)
       if (disk.state != "ok")
-        lines.push_back(fmt::format("broker {}: disk {} is {}", id, disk.path, disk.state));
+        lines.push_back(fmt::format("broker {}: disk {} is {}{}{}", id, disk.path, disk.state,
+                                    disk.reason.empty() ? "" : ": ", disk.reason));
     if (const auto broken = broken_invariants(*broker); broken > 0)
       lines.push_back(fmt::format(
           "broker {}: {} of its own rules were found broken (mqctl status -v)", id, broken));
@@ -106,6 +113,8 @@ Value item_of(const BrokerDescription& broker) {
       .set("partitions", broker.partitions)
       .set("partitions_not_serving", broker.partitions_not_serving)
       .set("partitions_damaged", broker.partitions_damaged)
+      .set("partitions_recovering", broker.partitions_recovering)
+      .set("recovery_bytes_read", broker.recovery_bytes_read)
       .set("disks", std::move(disks))
       .set("warnings", std::move(warnings))
       .set("counters", std::move(counters));
@@ -164,6 +173,7 @@ Command status_command() {
               R"("uptime_ms":"int","process_id":"int","resident_bytes":"int","cpu_user_ms":"int",)"
               R"("cpu_system_ms":"int","workers":"int","connections":"int","topics":"int",)"
               R"("partitions":"int","partitions_not_serving":"int","partitions_damaged":"int",)"
+              R"("partitions_recovering":"int","recovery_bytes_read":"int",)"
               R"("disks":[{"path":"string",)"
               R"("state":"string","bytes_used":"int","bytes_free":"int","bytes_total":"int",)"
               R"("partitions":"int"}],"warnings":["string"],"counters":{"NAME":"int"}})",

@@ -1,0 +1,247 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "storage/batch_scanner.h"
+#include "storage/local_log.h"
+#include "storage/producer_recovery.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+
+using model::LeaderEpoch;
+using model::Offset;
+
+/// One cut: where it goes, and the work on a disk thread before and after its record is durable.
+class LocalLog::Cut {
+ public:
+  Cut(std::shared_ptr<DiskState> disk, const LocalLog& log, Offset to)
+      : disk_(std::move(disk)), log_(log), to_(to) {
+    base = log.end_.segment_base;
+    bytes_ = log.end_.position;
+    for (const auto& sealed : log.sealed_) {
+      segments_.push_back({sealed.base, sealed.bytes});
+      if (sealed.base <= to && to < sealed.end) {
+        base = sealed.base;
+        bytes_ = sealed.bytes;
+      }
+    }
+    for (const auto& sealed : log.sealed_) {
+      if (sealed.end == base) before_ = sealed.base;
+    }
+    segments_.push_back({log.end_.segment_base, log.end_.position});
+    file = base == log.end_.segment_base ? log.active_ : nullptr;
+  }
+
+  /// Finds the place; changes nothing. offset_out_of_range: no batch begins there.
+  Result<void> look();
+  /// The record of the cut is durable: nothing above it may stay.
+  Result<void> carry_out();
+  /// What the log remembers of producers now.
+  Result<RecoveredProducers> find_producers(Offset log_start, std::vector<Offset> snapshots);
+
+  Offset base;  ///< of the segment that is written on
+  std::shared_ptr<base::File> file;
+  SyncPoint point;
+  OffsetIndex index{Offset(0), 0};
+  TimeIndex times{Offset(0), 0};
+
+ private:
+  Result<void> look_before();
+  Result<void> remove(const std::string& name);
+
+  const std::shared_ptr<DiskState> disk_;
+  const LocalLog& log_;  // what never changes of it
+  const Offset to_;
+  std::uint64_t bytes_ = 0;
+  std::optional<Offset> before_;  // the segment before
+  std::vector<ProducerRecoverySpec::Segment> segments_;
+};
+
+Result<void> LocalLog::Cut::look() {
+  if (!file) {
+    MQ_TRY(file, disk_->files.open(log_.path_of(segment_file_name(base)), base::OpenMode::write));
+  }
+  index = OffsetIndex(base, disk_->config.index_stride_bytes);
+  times = TimeIndex(base, disk_->config.index_stride_bytes);
+  point.offset = point.segment_base = base;
+  point.leader_epoch = LeaderEpoch(-1);
+  if (to_ == base) return look_before();
+  BatchScanner scanner(*file, {0, base, {}, false}, bytes_, BatchScanner::Depth::headers);
+  while (point.offset < to_) {
+    MQ_TRY_VOID(scanner.next());
+    if (scanner.at_end() || scanner.state() != BatchState::good)
+      return StorageErrc::partition_corrupt;
+    const auto& batch = scanner.view();
+    index.note(point.offset, point.position);
+    times.note(batch.append_time_ms(), point.offset, point.position);
+    if (point.position == 0) point.segment_first_append_time_ms = batch.append_time_ms();
+    point.offset = batch.end_offset();
+    point.position += scanner.batch_bytes();
+    point.leader_epoch = batch.leader_epoch();
+    point.append_time_ms = batch.append_time_ms();
+  }
+  if (point.offset != to_) return StorageErrc::offset_out_of_range;
+  return {};
+}
+
+/// The last batch that stays is the last one of the segment before, if that is still there.
+Result<void> LocalLog::Cut::look_before() {
+  if (!before_) return {};
+  const auto segment =
+      std::ranges::find(segments_, *before_, &ProducerRecoverySpec::Segment::base_offset);
+  MQ_TRY(const auto before,
+         disk_->files.open(log_.path_of(segment_file_name(*before_)), base::OpenMode::read));
+  MQ_TRY(const auto found,
+         find_segment_index(disk_->files, *before, log_.path_of(index_file_name(*before_)),
+                            *before_, segment->bytes, disk_->config.index_stride_bytes));
+  point.leader_epoch = found.last_leader_epoch;
+  point.append_time_ms = found.last_append_time_ms;
+  return {};
+}
+
+Result<void> LocalLog::Cut::remove(const std::string& name) {
+  const auto removed = disk_->files.remove_file(log_.path_of(name));
+  if (removed || removed.error() == make_error_code(base::BaseErrc::not_found)) return {};
+  return removed.error();
+}
+
+/// From the end, so that a crash in between leaves a log without a gap.
+Result<void> LocalLog::Cut::carry_out() {
+  while (segments_.back().base_offset != base) {
+    const Offset gone = segments_.back().base_offset;
+    MQ_TRY_VOID(remove(index_file_name(gone)));
+    MQ_TRY_VOID(remove(time_index_file_name(gone)));
+    MQ_TRY_VOID(remove(segment_file_name(gone)));
+    segments_.pop_back();
+  }
+  segments_.back().bytes = point.position;
+  MQ_TRY_VOID(remove(index_file_name(base)));
+  MQ_TRY_VOID(remove(time_index_file_name(base)));
+  MQ_TRY_VOID(file->truncate(point.position));
+  MQ_TRY_VOID(file->sync_all());
+  return disk_->files.sync_directory(log_.directory_);
+}
+
+Result<RecoveredProducers> LocalLog::Cut::find_producers(Offset log_start,
+                                                         std::vector<Offset> snapshots) {
+  ProducerRecoverySpec spec;
+  spec.partition = log_.spec_.id;
+  spec.directory = log_.directory_;
+  spec.log_start_offset = log_start;
+  spec.segments = segments_;
+  spec.end = point;
+  spec.snapshots = std::move(snapshots);
+  return recover_producers(disk_->files, spec);
+}
+
+asio::awaitable<Result<void>> LocalLog::truncate(Offset to, LeaderEpoch epoch) {
+  MQ_CO_TRY_VOID(check_readable(log_start_));
+  const Visit visit(*this);
+  while ((retaining_ || writing_) && !failure() && !stopping_) co_await wake_.wait();
+  MQ_CO_TRY_VOID(check_readable(log_start_));
+  if (stopping_) co_return make_error_code(StorageErrc::closed);
+  if (epoch < leader_epoch_) co_return make_error_code(StorageErrc::stale_leader_epoch);
+  if (to < log_start_ || to > end_.offset)
+    co_return make_error_code(StorageErrc::offset_out_of_range);
+  if (to == end_.offset) co_return Result<void>();
+  retaining_ = true;
+  cutting_ = true;
+  const auto cut = co_await cut_off(to, epoch);
+  cutting_ = false;
+  end_retaining();
+  co_return cut;
+}
+
+asio::awaitable<void> LocalLog::until_cut() {
+  while (cutting_ && !failure()) co_await wake_.wait();
+}
+
+asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
+  // What stays has to be synced by the descriptors that wrote it.
+  while (flusher_->recovery_point(*sync_).offset < to || visits_ > 1) {
+    if (failure()) co_return failure();
+    if (stopping_) co_return make_error_code(StorageErrc::closed);  // which waits for us, too
+    if (flusher_->recovery_point(*sync_).offset < to) flusher_->request(sync_, end_);
+    co_await wake_.wait();
+  }
+  if (failure()) co_return failure();
+  Cut cut(disk_, *this, to);
+  Result<void> done;
+  const auto look = [&] { done = cut.look(); };
+  co_await disk_->executor.run(look);
+  MQ_CO_TRY_VOID(done);
+  if (failure()) co_return failure();
+  // LOG-12: from here on the log ends there, or the disk fails.
+  const Offset old_end = end_.offset;
+  flusher_->expect_image(*sync_);  // holds syncs back: a recovery point would say that it is done
+  auto wait = std::make_shared<JournalWait>(*spec_.worker);
+  cuts_ = journal_->cut(journal_log_, JournalCut{cut.point, epoch}, JournalWait::done(wait));
+  forget_above(cut);
+  const auto recorded = co_await JournalWait::until_durable(wait);
+  MQ_CO_TRY_VOID(recorded);
+  Result<RecoveredProducers> producers = make_error_code(StorageErrc::closed);
+  std::vector<Offset> snapshots(snapshots_.begin(), snapshots_.end());
+  const auto carry_out = [&] {
+    done = cut.carry_out();
+    if (!done) return disk_->fail("cut", directory_, done.error());
+    producers = cut.find_producers(log_start_, std::move(snapshots));
+  };
+  co_await disk_->executor.run(carry_out);
+  if (failure()) co_return failure();
+  if (!producers || !producers->problem.empty()) {
+    failure_ = StorageErrc::partition_corrupt;
+    changed();
+    co_return failure();
+  }
+  producers_ = std::move(producers->table);
+  last_batch_ = producers->last_batch;
+  snapshots_.assign(producers->snapshots.begin(), producers->snapshots.end());
+  snapshot_position_ = end_.position;
+  // The checkpoint too, before the journal may forget the cut; then that it is done in the files,
+  // before anything is appended.
+  MQ_CO_TRY_VOID(co_await persist_());
+  JournalContent point = JournalRecoveryPoint{cut.point};
+  const auto noted = co_await journaled(std::move(point));
+  MQ_CO_TRY_VOID(noted);
+  flusher_->image_written(sync_);
+  base::log_warning("storage", "partition {} ({}): cut from offset {} back to {} by epoch {}",
+                    spec_.id.text(), spec_.topic_name, old_end, to, epoch);
+  changed();
+  co_return Result<void>();
+}
+
+/// What the log knows in memory ends at the cut.
+void LocalLog::forget_above(const Cut& cut) {
+  const Offset to = cut.point.offset;
+  while (!sealed_.empty() && sealed_.back().base >= cut.base) {
+    sealed_bytes_ -= sealed_.back().bytes;
+    std::erase(open_sealed_, sealed_.back().base);
+    sealed_.pop_back();
+  }
+  const bool same = cut.base == end_.segment_base;
+  if (!same) written_behind_ = cut.point.position;
+  written_behind_ = std::min(written_behind_, cut.point.position);
+  allocated_ = cut.point.position;
+  active_ = cut.file;
+  active_index_ = cut.index;
+  active_times_ = cut.times;
+  active_index_from_ = 0;
+  active_head_index_ = nullptr;
+  active_head_times_ = nullptr;
+  end_ = synced_ = cut.point;
+  confirmed_ = std::min(confirmed_, to);
+  recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
+  imaged_block_ = ~std::uint64_t{0};
+  std::erase_if(epoch_starts_, [&](const EpochStart& start) { return start.start_offset >= to; });
+  if (epoch_starts_.empty() || epoch_starts_.back().leader_epoch < leader_epoch_)
+    epoch_starts_.push_back({leader_epoch_, to});
+  tail_.clear();
+  cursors_.fill({});
+  disk_->read_ahead.forget(this);
+  std::erase_if(damage_, [&](const auto& known) { return known.first >= cut.base; });
+  disk_->write_behind->settled(*dirty_, dirty_->appended.load());
+  flusher_->cut(*sync_, end_, active_, cuts_);
+  flusher_->set_epoch_starts(*sync_, epoch_starts_);
+}
+
+}  // namespace mq::storage
