@@ -208,11 +208,14 @@ Result<void> LogRecovery::find_segments() {
   return {};
 }
 
-/// Retention had raised the log start durably before it began to remove files.
+/// Retention had raised the log start durably before it began to remove files. The segment of the
+/// recovery point stays: a log that was cut down to its start may have gone on in another one.
 Result<void> LogRecovery::remove_expired() {
   const Offset start = spec_.checkpoint->log_start_offset;
+  const Offset synced = spec_.checkpoint->recovery_point.segment_base;
   auto& segments = log_.segments;
-  while (segments.size() > 1 && segments[1].base_offset <= start) {
+  while (segments.size() > 1 && segments[1].base_offset <= start &&
+         segments[0].base_offset < synced) {
     MQ_TRY_VOID(files_.remove_file(path(segment_file_name(segments[0].base_offset))));
     const Offset gone = segments[0].base_offset;
     for (const auto& name : {index_file_name(gone), time_index_file_name(gone)}) {
