@@ -263,6 +263,7 @@ asio::awaitable<Result<void>> Broker::recover() {
   MQ_CO_TRY_VOID(recovered);
   MQ_CO_TRY_VOID(co_await raise_epochs());
   core_.partitions_recovering = 0;
+  controller_->allow_changes();
   tasks_.spawn("half-done changes", finish_half_done());
   co_return Result<void>{};
 }

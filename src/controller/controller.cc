@@ -115,6 +115,7 @@ Controller::~Controller() = default;
 
 asio::awaitable<Result<void>> Controller::start() { return impl_->start(); }
 asio::awaitable<Result<void>> Controller::finish_half_done() { return impl_->finish_half_done(); }
+void Controller::allow_changes() { impl_->allow_changes(); }
 std::vector<base::Uuid> Controller::topics_being_deleted() const {
   return impl_->topics_being_deleted();
 }

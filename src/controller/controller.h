@@ -71,6 +71,8 @@ class Controller {
   /// other changes, replicas of topics under /deleting. Needs the disks open. An error means that
   /// something is left for the next try, which comes by itself.
   asio::awaitable<Result<void>> finish_half_done();
+  /// The disks are open: changes are taken from now on, as finish_half_done() says by itself.
+  void allow_changes();
   /// Topics whose replicas are to be deleted: their directories are ours, not strangers.
   [[nodiscard]] std::vector<base::Uuid> topics_being_deleted() const;
   /// What keeps the metadata store from answering now; empty: nothing known.

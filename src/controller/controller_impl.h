@@ -49,6 +49,7 @@ class Controller::Impl {
 
   asio::awaitable<Result<void>> start();
   asio::awaitable<Result<void>> finish_half_done();
+  void allow_changes() noexcept { recovered_ = true; }
   asio::awaitable<Result<void>> raise_leader_epochs(std::vector<LogEpoch> logs);
   asio::awaitable<TopicResult> create_topic(protocol::NewTopic topic, bool validate_only,
                                             base::TimePoint deadline);

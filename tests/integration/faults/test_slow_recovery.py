@@ -74,10 +74,10 @@ class SlowRecovery(Case):
         return json.loads(done.out)["items"][0]
 
     def test_it_is_told_and_finished_partitions_are_served(self):
-        one = self.begin(800)
+        one = self.begin(500)
         one.launch()
-        wait_until(lambda: self.notify.said("STATUS=recovering: "), 20, "progress")
-        wait_until(lambda: (item := self.recovering(one)) and 0 < item["partitions_recovering"] < PARTITIONS - 1, 20,
+        wait_until(lambda: self.notify.said("STATUS=recovering: "), 60, "progress")
+        wait_until(lambda: (item := self.recovering(one)) and 0 < item["partitions_recovering"] < PARTITIONS - 1, 60,
                    "some partitions are there and some are not")
         self.assertFalse(self.notify.said("READY=1"), "not before the last one is there")
         self.assertIn("recovering after an unclean stop", one.ctl("status").out)
@@ -106,7 +106,7 @@ class SlowRecovery(Case):
     def test_the_next_start_goes_on(self):
         one = self.begin(600)
         one.launch()
-        wait_until(lambda: (item := self.recovering(one)) and 0 < item["partitions_recovering"] <= PARTITIONS // 2, 40,
+        wait_until(lambda: (item := self.recovering(one)) and 0 < item["partitions_recovering"] <= PARTITIONS // 2, 60,
                    "half of them are there")
         # What is done is written down every five seconds.
         time.sleep(6)
@@ -122,7 +122,7 @@ class SlowRecovery(Case):
     def test_a_stop_in_the_middle_ends_at_once(self):
         one = self.begin(600)
         one.launch()
-        wait_until(lambda: self.notify.said("STATUS=recovering: "), 20, "progress")
+        wait_until(lambda: self.notify.said("STATUS=recovering: "), 60, "progress")
         began = time.monotonic()
         self.assertEqual(one.stop(), 0)
         self.assertLess(time.monotonic() - began, 5)
