@@ -51,7 +51,8 @@ Value item_of(const storage::PartitionDirectory& partition, const storage::Verif
       .set("bytes", checked.bytes)
       .set("log_start_offset", checked.log_start_offset.value())
       .set("end_offset", checked.end_offset.value())
-      .set("damage", damage_value(checked));
+      .set("damage", damage_value(checked))
+      .set("journal", Value());
 }
 
 Failure damage_failure(const storage::PartitionDirectory& partition,
@@ -84,29 +85,30 @@ void verify_one(base::FileSystem& files, const storage::PartitionDirectory& part
   if (!checked->good) report.failure(damage_failure(partition, *checked));
 }
 
-/// True: there is one.
-bool verify_journal_of(base::FileSystem& files, const std::string& path, Report& report,
+void verify_journal_of(base::FileSystem& files, const std::string& path, Report& report,
                        std::string& lines) {
   const auto journal = verify_journal(files, path);
-  if (!journal) return false;
+  if (!journal) return;
   const bool good = journal->problem.empty();
-  report.item(Value::object()
-                  .set("path", journal->directory)
-                  .set("good", good)
-                  .set("journal", Value::object()
-                                      .set("files", std::uint64_t{journal->files})
-                                      .set("partitions", std::uint64_t{journal->partitions})
-                                      .set("problem", good ? Value() : Value(journal->problem))));
+  Value item = Value::object().set("path", journal->directory).set("topic", Value());
+  item.set("good", good);
+  for (const char* field :
+       {"segments", "batches", "records", "bytes", "log_start_offset", "end_offset", "damage"})
+    item.set(field, Value());
+  item.set("journal", Value::object()
+                          .set("files", std::uint64_t{journal->files})
+                          .set("partitions", std::uint64_t{journal->partitions})
+                          .set("problem", good ? Value() : Value(journal->problem)));
+  report.item(std::move(item));
   lines +=
       fmt::format("journal {}: {} files, {} partitions, {}\n", journal->directory, journal->files,
                   journal->partitions, good ? "ok" : "BAD " + journal->problem);
-  if (good) return true;
+  if (good) return;
   auto failure = make_failure(
       protocol::WireError::log_damaged, fmt::format("{} is damaged", journal->directory),
       journal->problem, fmt::format("mqctl log dump {} shows its groups", journal->directory));
   failure.item = journal->directory;
   report.failure(std::move(failure));
-  return true;
 }
 
 /// Damage decides the exit code, whatever else was found.
@@ -122,10 +124,11 @@ Exit verify(Context& context) {
                {"STATE"}});
   std::string journals;
   for (const auto& path : context.args.positionals) {
-    const bool journal = verify_journal_of(files, path, report, journals);
-    if (journal && !find_journal_files(files, path).empty()) continue;
-    for (const auto& partition : find_partitions(files, path))
-      verify_one(files, partition, report, table);
+    if (find_journal_files(files, path).empty()) {
+      for (const auto& partition : find_partitions(files, path))
+        verify_one(files, partition, report, table);
+    }
+    verify_journal_of(files, path, report, journals);
   }
   if (table.empty() && journals.empty())
     context.notice("no partitions there");
@@ -152,9 +155,10 @@ Command log_verify_command() {
                            .most = SIZE_MAX,
                            .complete = Complete::files}},
           .item_shape =
-              R"({"path":"string","topic":"string|null","good":"bool","segments":"int",)"
-              R"("batches":"int","records":"int","bytes":"int","log_start_offset":"int",)"
-              R"("end_offset":"int","damage":{"file":"string","position":"int","state":"string",)"
+              R"({"path":"string","topic":"string|null","good":"bool","segments":"int|null",)"
+              R"("batches":"int|null","records":"int|null","bytes":"int|null",)"
+              R"("log_start_offset":"int|null","end_offset":"int|null",)"
+              R"("damage":{"file":"string","position":"int","state":"string",)"
               R"("want":"int","got":"int","last_good_offset":"int","torn_tail":"bool"},)"
               R"("journal":{"files":"int","partitions":"int","problem":"string|null"}})",
           .connects = false,
