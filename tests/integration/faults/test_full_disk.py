@@ -122,8 +122,8 @@ class FullDisk(OnSmallDisks):
     def write_until_refused(self, one):
         """Values that were acknowledged."""
         sent = 0
-        for _ in range(400):
-            values = b"".join(b"%06d %s\n" % (sent + n, b"v" * 990) for n in range(500))
+        for _ in range(300):
+            values = b"".join(b"%06d %s\n" % (sent + n, b"v" * 990) for n in range(2000))
             done = self.produce(one, values, "--print", "%o")
             acknowledged = len(done.out.split())
             sent += acknowledged
@@ -171,7 +171,7 @@ class FullDisk(OnSmallDisks):
         sent = self.write_until_refused(one)
         one.kill9()
         self.mount.fill()
-        self.assertEqual(self.mount.free(), 0)
+        self.assertLess(self.mount.free(), 65536)  # XFS keeps some blocks for itself
         one.start()
         self.expect_all(one, sent)
         refused = self.produce(one, b"x\n")
