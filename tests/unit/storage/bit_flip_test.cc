@@ -228,7 +228,7 @@ TEST(BitFlips, NoStartServesAWrongByteOrCutsWhatIsDurable) {
       kinds.insert(base_name.find('.') == std::string::npos
                        ? base_name
                        : base_name.substr(base_name.find('.')));
-      for (std::uint64_t i = 0; i < number("MQ_STORAGE_FLIPS", 6); ++i) {
+      for (std::uint64_t i = 0; i < number("MQ_STORAGE_FLIPS", 10); ++i) {
         const auto broken = flipped.try_one(file);
         ASSERT_EQ(broken, "");
         ASSERT_FALSE(::testing::Test::HasFailure()) << file;
@@ -240,6 +240,24 @@ TEST(BitFlips, NoStartServesAWrongByteOrCutsWhatIsDurable) {
     EXPECT_EQ(kinds.contains("clean"), how == End::clean);
     EXPECT_GT(flipped.refused, 0u);
     EXPECT_GT(flipped.unreadable + flipped.offline, 0u);
+  }
+}
+
+// LOG-9: a batch is of a newer format only if its checksums hold.
+TEST(BitFlips, AFlippedFormatByteIsDamage) {
+  for (const std::uint64_t byte : {32u, 34u, 36u}) {  // version, codec, required flags
+    for (const std::size_t cache_bytes : {1u, 1u << 20}) {
+      StorageWorld world;
+      world.config.tail_cache_bytes = cache_bytes;
+      world.start();
+      for (int i = 0; i < 10; ++i) world.append(1, 500);
+      ASSERT_TRUE(world.stop());
+      world.files->flip(world.segment(0), byte, std::byte{0x10});
+      world.start();
+      EXPECT_EQ(world.read(Offset(0)).error(), make_error_code(StorageErrc::partition_corrupt))
+          << byte;
+      EXPECT_EQ(world.complaints("cannot be read"), 1) << byte;
+    }
   }
 }
 
