@@ -60,7 +60,13 @@ bool keep_reserve_slice(base::FileSystem& files, const std::string& path,
 
 bool give_up_reserve_slice(base::FileSystem& files, const std::string& path) {
   for (int slice = kReserveSlices - 1; slice >= 0; --slice) {
-    if (files.remove_file(slice_path(path, slice))) return true;
+    const std::string name = slice_path(path, slice);
+    // Some file systems (XFS) give the blocks of a removed file back later; those that are cut off
+    // are there at once.
+    if (const auto file = files.open(name, base::OpenMode::write)) {
+      if ((*file)->truncate(0)) static_cast<void>((*file)->sync_all());
+    }
+    if (files.remove_file(name)) return true;
   }
   return false;
 }

@@ -178,8 +178,9 @@ class FullDisk(OnSmallDisks):
         self.assertNotEqual(refused.code, 0)
         self.assertIn("STORAGE_FULL", refused.err)
         self.mount.fill()
-        self.assertEqual(one.ctl("topic", "delete", "other", "--yes").code, 0)
-        self.assertEqual(one.ctl("topic", "delete", "t", "--yes").code, 0)
+        for topic in ("other", "t"):
+            done = one.ctl("topic", "delete", topic, "--yes")
+            self.assertEqual(done.code, 0, done.err)
         wait_until(lambda: self.mount.free() > 20 << 20, 20, "the topic's files go")
         one.create("t", "--partitions", "1") if self.state(one)[0]["state"] == "ok" else None
         self.mount.give_back()
