@@ -349,6 +349,7 @@ asio::awaitable<void> Broker::finish_half_done() {
 asio::awaitable<Result<void>> Broker::stop() {
   core_.stopping = true;
   status("stopping");
+  if (metadata_) metadata_->shorten_waits();
   const auto now = home_.now();
   // What is under way gets the drain time; the rest only ends what was told to end.
   const auto bound = now + 2 * core_.limits.drain_timeout;

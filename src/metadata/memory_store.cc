@@ -71,8 +71,9 @@ class MemoryStore final : public MetadataStore {
       const auto earlier = state_->sessions;
       for (const auto session : earlier) expire_session(*state_, session);
     }
-    state_->sessions.insert(session_);
+    begin_session();
   }
+  ~MemoryStore() override { state_->on_lost.erase(session_); }
 
   asio::awaitable<Result<Node>> get(std::string path) override {
     if (check_path(path)) co_return make_error_code(MetadataErrc::invalid_path);
@@ -139,13 +140,34 @@ class MemoryStore final : public MetadataStore {
   std::uint64_t session() const override { return session_; }
   bool online() const override { return !closed_ && state_->sessions.contains(session_); }
 
+  void on_session_lost(std::function<void()> lost) override {
+    listeners_.push_back(std::move(lost));
+  }
+  asio::awaitable<Result<void>> renew() override {
+    co_await arrive();
+    const auto fault = state_->fault ? state_->fault(false) : StoreFault::none;
+    if (closed_ || fault != StoreFault::none) co_return make_error_code(MetadataErrc::unavailable);
+    if (!online()) {
+      session_ = state_->next_session++;
+      begin_session();
+    }
+    co_return Result<void>();
+  }
+
   asio::awaitable<void> close() override {
     co_await arrive();
+    state_->on_lost.erase(session_);
     if (!closed_) expire_session(*state_, session_);
     closed_ = true;
   }
 
  private:
+  void begin_session() {
+    state_->sessions.insert(session_);
+    state_->on_lost[session_] = [this] {
+      for (const auto& listener : listeners_) runtime_.post(listener);
+    };
+  }
   /// Suspends until the call takes effect; the order of calls is kept.
   asio::awaitable<void> arrive() {
     latest_arrival_ = std::max(latest_arrival_, runtime_.now() + random_latency());
@@ -195,6 +217,7 @@ class MemoryStore final : public MetadataStore {
   MemoryStoreOptions options_;
   std::uint64_t session_;
   WatchList watches_;
+  std::vector<std::function<void()>> listeners_;
   base::TimePoint latest_arrival_{};
   base::TimePoint latest_answer_{};
   bool closed_ = false;
@@ -210,8 +233,10 @@ std::unique_ptr<MetadataStore> open_memory_store(std::shared_ptr<MemoryStoreStat
 
 void expire_session(MemoryStoreState& state, std::uint64_t session) {
   state.sessions.erase(session);
+  const auto lost = state.on_lost.extract(session);
   std::erase_if(state.nodes,
                 [session](const auto& entry) { return entry.second.ephemeral_owner == session; });
+  if (!lost.empty()) lost.mapped()();
 }
 
 }  // namespace mq::metadata

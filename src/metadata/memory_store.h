@@ -26,6 +26,8 @@ struct MemoryStoreState {
   std::map<std::string, Node> nodes;  ///< by path, without "/"
   std::set<std::uint64_t> sessions;   ///< alive
   std::uint64_t next_session = 1;
+  /// Of the stores that are open: told when somebody else ends their session.
+  std::map<std::uint64_t, std::function<void()>> on_lost;
   /// Asked before every multi (write = true) and every read. Empty: none.
   std::function<StoreFault(bool write)> fault;
   /// Called after each applied write, before its answer: the place to crash a broker in a test.

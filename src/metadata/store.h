@@ -130,6 +130,9 @@ class MetadataStore {
   virtual void on_session_lost(std::function<void()> lost);
   /// unavailable: the store did not answer in time, try again.
   virtual asio::awaitable<Result<void>> renew();
+  /// The owner is about to stop: calls that wait for a store which does not answer end soon, as
+  /// unavailable or outcome_unknown. With one that answers nothing changes.
+  virtual void shorten_waits() {}
   /// What keeps the store from answering now, for people; empty: nothing known.
   [[nodiscard]] virtual std::string trouble() const { return {}; }
   /// Ends the session (its ephemeral nodes go) and releases the store. Later calls return

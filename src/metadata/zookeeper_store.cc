@@ -16,6 +16,8 @@ namespace {
 /// Reads that are under way at once for one get_many.
 constexpr std::size_t kReadsAtOnce = 500;
 constexpr int kChrootTries = 5;
+/// What a call may still take once the owner stops.
+constexpr std::chrono::milliseconds kShortWait{500};
 constexpr std::chrono::seconds kNamesAgain{5};
 constexpr std::chrono::seconds kNamesAfterFailure{1};
 
@@ -31,6 +33,7 @@ struct Request {
   std::vector<Operation> operations;
   WatchKind watch_kind = WatchKind::data;
   std::function<void()> fire;
+  base::TimePoint begun;
   base::TimePoint due;  ///< to be sent, or, once it is sent, to be answered
   bool sent = false;
   bool ended = false;
@@ -102,6 +105,7 @@ class ZooKeeperStore final : public MetadataStore {
     listeners_.push_back(std::move(lost));
   }
   asio::awaitable<Result<void>> renew() override;
+  void shorten_waits() override;
   std::string trouble() const override;
   asio::awaitable<void> close() override;
 
@@ -125,7 +129,9 @@ class ZooKeeperStore final : public MetadataStore {
   static void end(const RequestPtr& request, Error error);
   void give_up(const RequestPtr& request);
   void end_waiting(MetadataErrc error);
+  [[nodiscard]] base::TimePoint due(const Request& request) const;
   asio::awaitable<void> wait_for(RequestPtr request);
+  asio::awaitable<void> wait_for_end(RequestPtr request);
 
   const ZooKeeperOptions options_;
   base::Runtime& runtime_;
@@ -144,6 +150,8 @@ class ZooKeeperStore final : public MetadataStore {
   bool lost_ = false;
   bool closed_ = false;
   bool sync_needed_ = false;
+  bool hurried_ = false;
+  base::TimePoint hurried_since_{};
   base::TimePoint away_since_{};
   base::Runtime::TimerId names_timer_ = 0;
 
@@ -329,6 +337,7 @@ asio::awaitable<void> ZooKeeperStore::close() {
 RequestPtr ZooKeeperStore::new_request(Request::Kind kind, std::string path) {
   auto request = std::make_shared<Request>(kind, runtime_);
   request->path = std::move(path);
+  request->begun = runtime_.now();
   return request;
 }
 
@@ -401,12 +410,27 @@ void ZooKeeperStore::end_waiting(MetadataErrc error) {
 
 asio::awaitable<void> ZooKeeperStore::wait_for(RequestPtr request) {
   start(request);
+  co_await wait_for_end(std::move(request));
+}
+
+/// It may be sent while it is waited for, with time of its own then; and the store may be told to
+/// hurry.
+asio::awaitable<void> ZooKeeperStore::wait_for_end(RequestPtr request) {
   while (!request->ended) {
-    const auto due = request->due;
-    static_cast<void>(co_await request->done.wait_until(due));
-    // It may have been sent meanwhile, with time of its own.
-    if (!request->ended && request->due <= due) give_up(request);
+    const auto look_again = std::min(due(*request), runtime_.now() + kShortWait);
+    static_cast<void>(co_await request->done.wait_until(look_again));
+    if (!request->ended && runtime_.now() >= due(*request)) give_up(request);
   }
+}
+
+base::TimePoint ZooKeeperStore::due(const Request& request) const {
+  if (!hurried_) return request.due;
+  return std::min(request.due, std::max(request.begun, hurried_since_) + kShortWait);
+}
+
+void ZooKeeperStore::shorten_waits() {
+  hurried_ = true;
+  hurried_since_ = runtime_.now();
 }
 
 asio::awaitable<Result<Node>> ZooKeeperStore::get(std::string path) {
@@ -434,11 +458,7 @@ asio::awaitable<Result<std::vector<std::optional<Node>>>> ZooKeeperStore::get_ma
     }
     const RequestPtr request = ahead.front();
     ahead.pop_front();
-    while (!request->ended) {
-      const auto due = request->due;
-      static_cast<void>(co_await request->done.wait_until(due));
-      if (!request->ended && request->due <= due) give_up(request);
-    }
+    co_await wait_for_end(request);
     const Error error = request->reply.error;
     if (error && error != make_error_code(MetadataErrc::not_found)) co_return error;
     if (error)

@@ -54,14 +54,13 @@ void TcpRelay::run() {
     }
     ::poll(waits.data(), waits.size(), kRoundMs);
     if ((waits.front().revents & POLLIN) != 0) accept_one();
-    std::erase_if(links_, [this](const auto& link) {
-      const bool alive =
-          !cut_ && (hold_ || (read_way(link->up, false) && read_way(link->down, true) &&
-                              write_way(link->up) && write_way(link->down)));
+    const bool cutting = cut_;
+    std::erase_if(links_, [this, cutting](const auto& link) {
+      const bool alive = !cutting && (hold_ || forward(*link));
       if (!alive) end(*link);
       return !alive;
     });
-    cut_ = false;
+    if (cutting) cut_ = false;
     if (hold_) std::this_thread::sleep_for(std::chrono::milliseconds(kRoundMs));
   }
   for (const auto& link : links_) end(*link);
@@ -85,6 +84,11 @@ void TcpRelay::accept_one() {
 }
 
 /// False when the connection has ended.
+bool TcpRelay::forward(Link& link) const {
+  return read_way(link.up, false) && read_way(link.down, true) && write_way(link.up) &&
+         write_way(link.down);
+}
+
 bool TcpRelay::read_way(Way& way, bool answers) const {
   char buffer[65536];
   const auto got = ::recv(way.from, buffer, sizeof buffer, MSG_DONTWAIT);

@@ -50,6 +50,7 @@ class TcpRelay {
 
   void run();
   void accept_one();
+  bool forward(Link& link) const;
   bool read_way(Way& way, bool answers) const;
   static bool write_way(Way& way);
   static void end(const Link& link);
