@@ -31,7 +31,7 @@ class Broker:
     """One data directory and configuration; start() and stop() as often as wanted."""
 
     def __init__(self, extra="", broker_id=1, folder=None, port=None, bind="127.0.0.1", data=None, advertised=None,
-                 environment=None):
+                 environment=None, metadata="local"):
         self.folder = pathlib.Path(folder or tempfile.mkdtemp(prefix="mq-case-"))
         self.data = pathlib.Path(data) if data else self.folder / "data"
         self.port = port or free_port(bind)
@@ -39,7 +39,7 @@ class Broker:
         self.address = f"{self.host}:{self.port}"
         self.config = self.folder / f"broker-{broker_id}-{self.port}.toml"
         self.config.write_text(
-            f'[broker]\nid = {broker_id}\nmetadata = "local"\n\n[[storage.disk]]\npath = "{self.data}"\n\n'
+            f'[broker]\nid = {broker_id}\nmetadata = "{metadata}"\n\n[[storage.disk]]\npath = "{self.data}"\n\n'
             f'[listener.clients]\nbind = "{self.address}"\nadvertised = "{advertised or self.address}"\n{extra}'
         )
         self.log_file = self.folder / f"broker-{broker_id}-{self.port}.log"
