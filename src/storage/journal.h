@@ -128,6 +128,8 @@ class Journal : public std::enable_shared_from_this<Journal> {
   bool commit(Group& group);
   void tell(Group& group, bool durable);
   bool write_group(JournalFile& file, std::uint64_t position);
+  bool write_header(JournalFile& file);
+  bool retire_before(const JournalFile& taken);
   void settle_needs(const Group& group);
   bool make_room(bool& stalled);
   bool switch_file(bool alone = false);

@@ -253,6 +253,29 @@ std::unique_ptr<JournalFile> Journal::take_free(std::uint64_t bytes_min) {
   return taken;
 }
 
+bool Journal::write_header(JournalFile& file) {
+  const auto block = encode_journal_header(file.header);
+  const Bytes piece = block;
+  if (const auto written = base::write_fully(*file.file, std::span(&piece, 1), 0); !written)
+    return fail("write", file.path, written.error());
+  if (const auto synced = file.file->sync_data(); !synced)
+    return fail("fdatasync", file.path, synced.error());
+  return true;
+}
+
+/// Files that got free together and are older than the one that is taken: until the next snapshot
+/// is durable the last one may still name them, and replay would miss a file between them.
+bool Journal::retire_before(const JournalFile& taken) {
+  std::ranges::sort(free_, {}, [](const auto& file) { return file->header.generation; });
+  for (const auto& file : free_) {
+    const auto generation = file->header.generation;
+    if (generation == 0 || generation > taken.header.generation) continue;
+    file->header = header_of(0);
+    if (!write_header(*file)) return false;
+  }
+  return true;
+}
+
 /// Goes on in a free file, which begins with all that its predecessors said: they may be given up.
 bool Journal::switch_file(bool alone) {
   auto file = take_free(kJournalBlockBytes + snapshot_bytes() * kSnapshotShare);
@@ -260,14 +283,10 @@ bool Journal::switch_file(bool alone) {
     prepare_file();
     return false;
   }
+  if (!retire_before(*file)) return false;
   file->header = header_of(++generation_);
   // The header first: groups in a file without a good one have lost it.
-  const auto block = encode_journal_header(file->header);
-  const Bytes piece = block;
-  if (const auto written = base::write_fully(*file->file, std::span(&piece, 1), 0); !written)
-    return fail("write", file->path, written.error());
-  if (const auto synced = file->file->sync_data(); !synced)
-    return fail("fdatasync", file->path, synced.error());
+  if (!write_header(*file)) return false;
   build_snapshot(alone || live_.empty() ? generation_ : live_.front()->header.generation);
   const std::uint64_t bytes = builder_.file_bytes();
   if (!write_group(*file, kJournalBlockBytes)) return false;
