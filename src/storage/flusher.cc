@@ -98,7 +98,10 @@ void Flusher::cut(LogSync& log, const SyncPoint& end, std::shared_ptr<base::File
 
 void Flusher::set_log_start(LogSync& log, model::Offset log_start_offset) {
   std::lock_guard lock(mutex_);
-  log.reached_.log_start_offset = log_start_offset;
+  // LOG-10: a higher one that found no space may stand in a checkpoint already, and the segments
+  // below it are not known here any more.
+  auto& start = log.reached_.log_start_offset;
+  start = std::max(start, log_start_offset);
   drop_trimmed(log.reached_);
   ++progress_.changes;
 }

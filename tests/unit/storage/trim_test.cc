@@ -151,6 +151,25 @@ TEST(Trim, StopAndDeleteDoNotWaitForIt) {
   }
 }
 
+// LOG-10: what the first one had let go in the books must not be missed by the next start.
+TEST(Trim, OneThatFoundNoSpaceAndALowerOneBehindItLeaveAWholeLog) {
+  TrimWorld world;
+  world.files->inject({.operation = FileOperation::write,
+                       .path_part = "checkpoint",
+                       .error = base::make_error_code(base::BaseErrc::no_space),
+                       .times = -1});
+  EXPECT_FALSE(world.trim(Offset(80)));
+  EXPECT_EQ(world.log().log_start_offset(), Offset(0));
+  world.files->clear_faults();
+  ASSERT_TRUE(world.trim(Offset(30)));
+  world.pass(seconds(11));  // a checkpoint
+  world.crash();
+  EXPECT_TRUE(world.start().offline.empty());
+  EXPECT_GE(world.log().log_start_offset(), Offset(30));
+  EXPECT_EQ(world.log().log_end_offset(), Offset(120));
+  world.read_all();
+}
+
 TEST(Trim, ConsumersAreToldThatTheStartMoved) {
   TrimWorld world;
   world.settle();
