@@ -170,7 +170,7 @@ Result<void> LocalLog::may_append(const model::RecordBatchView& batch) const {
   MQ_CHECK(!writing_, "partition {}: two appends at once", spec_.id.text());
   MQ_CHECK(!cutting_, "partition {}: append while it is cut", spec_.id.text());
   if (batch.batch_bytes() > spec_.settings.batch_bytes) return StorageErrc::batch_too_large;
-  if (disk_->full()) return StorageErrc::storage_full;
+  if (disk_->full() || cut_pending_) return StorageErrc::storage_full;
   return {};
 }
 

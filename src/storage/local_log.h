@@ -222,6 +222,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   class Cut;
   asio::awaitable<Result<void>> cut_off(model::Offset to, model::LeaderEpoch epoch);
   void forget_above(const Cut& cut);
+  asio::awaitable<Result<void>> finish_cut();
+  static asio::awaitable<void> finish_cut_later(std::shared_ptr<LocalLog> self);
   asio::awaitable<void> until_cut();
 
   // Looking for a time (local_log_time.cc).
@@ -316,6 +318,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::vector<ExpiredSegment> expired_;  // below the log start, to be removed
   bool retaining_ = false;               // someone raises the log start, removes segments or cuts
   bool cutting_ = false;                 // truncate() is under way
+  bool cut_pending_ = false;             // cut in the files; not recorded as done yet
   model::Offset wanted_start_;           // of a trim that could not be made durable yet
   /// By segment, where it is known to be damaged.
   std::map<model::Offset, std::uint64_t> damage_;

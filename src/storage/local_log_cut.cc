@@ -11,6 +11,10 @@ namespace mq::storage {
 using model::LeaderEpoch;
 using model::Offset;
 
+namespace {
+constexpr auto kFinishCutAgain = std::chrono::seconds(1);
+}  // namespace
+
 /// One cut: where it goes, and the work on a disk thread before and after its record is durable.
 class LocalLog::Cut {
  public:
@@ -141,9 +145,10 @@ asio::awaitable<Result<void>> LocalLog::truncate(Offset to, LeaderEpoch epoch) {
   MQ_CO_TRY_VOID(check_readable(log_start_));
   if (stopping_) co_return make_error_code(StorageErrc::closed);
   if (epoch < leader_epoch_) co_return make_error_code(StorageErrc::stale_leader_epoch);
-  if (to < log_start_ || to > end_.offset)
+  if (to < std::max(log_start_, wanted_start_) || to > end_.offset)
     co_return make_error_code(StorageErrc::offset_out_of_range);
   if (to == end_.offset) co_return Result<void>();
+  if (cut_pending_) co_return make_error_code(StorageErrc::storage_full);
   retaining_ = true;
   cutting_ = true;
   const auto cut = co_await cut_off(to, epoch);
@@ -157,11 +162,16 @@ asio::awaitable<void> LocalLog::until_cut() {
 }
 
 asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
-  // What stays has to be synced by the descriptors that wrote it.
-  while (flusher_->recovery_point(*sync_).offset < to || visits_ > 1) {
+  // What stays has to be synced by the descriptors that wrote it, and the finished segments among
+  // it known as such: the recovery point has left them.
+  const Offset kept = segment_of(to);
+  while (true) {
+    const SyncPoint reached = flusher_->recovery_point(*sync_);
+    const bool synced = reached.offset >= to && reached.segment_base >= kept;
+    if (synced && visits_ <= 1) break;
     if (failure()) co_return failure();
     if (stopping_) co_return make_error_code(StorageErrc::closed);  // which waits for us, too
-    if (flusher_->recovery_point(*sync_).offset < to) flusher_->request(sync_, end_);
+    if (!synced) flusher_->request(sync_, end_);
     co_await wake_.wait();
   }
   if (failure()) co_return failure();
@@ -197,17 +207,35 @@ asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
   last_batch_ = producers->last_batch;
   snapshots_.assign(producers->snapshots.begin(), producers->snapshots.end());
   snapshot_position_ = end_.position;
-  // The checkpoint too, before the journal may forget the cut; then that it is done in the files,
-  // before anything is appended.
-  MQ_CO_TRY_VOID(co_await persist_());
-  JournalContent point = JournalRecoveryPoint{cut.point};
-  const auto noted = co_await journaled(std::move(point));
-  MQ_CO_TRY_VOID(noted);
-  flusher_->image_written(sync_);
+  cut_pending_ = true;
+  const auto finished = co_await finish_cut();
+  if (failure()) co_return failure();
+  if (!finished) spec_.worker->spawn("storage cut", finish_cut_later(shared_from_this()));
   base::log_warning("storage", "partition {} ({}): cut from offset {} back to {} by epoch {}",
                     spec_.id.text(), spec_.topic_name, old_end, to, epoch);
   changed();
   co_return Result<void>();
+}
+
+/// The checkpoint first, before the journal may forget the cut; then that it is done in the files.
+asio::awaitable<Result<void>> LocalLog::finish_cut() {
+  MQ_CO_TRY_VOID(co_await persist_());
+  JournalContent point = JournalRecoveryPoint{end_};
+  const auto noted = co_await journaled(std::move(point));
+  MQ_CO_TRY_VOID(noted);
+  flusher_->image_written(sync_);
+  cut_pending_ = false;
+  co_return Result<void>();
+}
+
+/// On a full disk. Until then appends are refused, which they are there anyway.
+asio::awaitable<void> LocalLog::finish_cut_later(std::shared_ptr<LocalLog> self) {
+  const Visit visit(*self);
+  while (self->cut_pending_ && !self->failure() && !self->stopping_) {
+    co_await self->wake_.wait_until(self->spec_.worker->now() + kFinishCutAgain);
+    if (self->failure() || self->stopping_) co_return;
+    static_cast<void>(co_await self->finish_cut());
+  }
 }
 
 /// What the log knows in memory ends at the cut.

@@ -45,13 +45,13 @@ asio::awaitable<Result<void>> LocalLog::trim(Offset to) {
   if (to <= log_start_) co_return Result<void>();
   retaining_ = true;
   // So that everything below can go: only what is not written any more is removed.
-  if (to == end_.offset && end_.position > 0) static_cast<void>(roll());
+  if (to == end_.offset && end_.position > 0 && !cut_pending_) static_cast<void>(roll());
   const auto raised = co_await raise_durably(to);
-  if (!raised) {
-    wanted_start_ = to;
-  } else {
+  if (raised) {
     base::log_info("storage", "partition {} ({}): trimmed, log start is now {}", spec_.id.text(),
-                   spec_.topic_name, to);
+                   spec_.topic_name, log_start_);
+  } else {
+    wanted_start_ = std::max(wanted_start_, to);
   }
   if (expired_.empty()) {
     end_retaining();
@@ -71,6 +71,8 @@ asio::awaitable<void> LocalLog::remove_trimmed(std::shared_ptr<LocalLog> self) {
 /// removal that a crash breaks off is finished by recovery. The recovery point comes first: what
 /// lies below it is never cut, so the log does not end below its start after a crash.
 asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
+  // A checkpoint may say already what an earlier try could not finish.
+  to = std::max(to, wanted_start_);
   const Offset kept = segment_of(to);
   while (true) {
     const SyncPoint reached = flusher_->recovery_point(*sync_);
@@ -80,6 +82,7 @@ asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
     co_await wake_.wait();
     if (failure()) co_return failure();
   }
+  wanted_start_ = to;
   flusher_->set_log_start(*sync_, to);
   // The checkpoint first, which names the recovery point: it lies above all that may go.
   MQ_CO_TRY_VOID(co_await persist_());
@@ -125,7 +128,7 @@ asio::awaitable<Offset> LocalLog::find_new_start(std::int64_t now_ms) {
 
 /// So that the data of a topic nobody writes to any more gets old enough to go.
 void LocalLog::roll_if_old(std::int64_t now_ms) {
-  if (end_.position == 0 || writing_) return;
+  if (end_.position == 0 || writing_ || cut_pending_) return;
   const std::int64_t retention_ms = spec_.settings.retention_age.count();
   const bool old = now_ms - end_.segment_first_append_time_ms >= segment_age_ms_max();
   const bool all_expired = retention_ms > 0 && now_ms - end_.append_time_ms >= retention_ms;
