@@ -309,10 +309,9 @@ void Replayer::take_snapshot(const PartitionId& id, const JournalLogState& state
   log.state = state;
   // What lies below the end was in groups that are lost, or in files that are out of use.
   if (!whole) log.covered_from = state.end;
-  if (state.cut && (!log.lowest_cut || state.cut->offset < log.lowest_cut->offset))
-    log.lowest_cut = state.cut;
   take_recovery_point(log, state.recovery_point);
   log.state = state;
+  log.lowest_cut = state.cut;
 }
 
 void Replayer::take_append(const PartitionId& id, const JournalAppend& append, std::uint64_t at) {
@@ -375,9 +374,11 @@ void Replayer::take_cut(ReplayedLog& log, const JournalCut& cut) {
   });
 }
 
-/// Blocks below the recovery point are not written any more; the block that it lies in may be.
+/// Blocks below the recovery point are not written any more; the block that it lies in may be. A
+/// cut before it is done, in the checkpoint too.
 void Replayer::take_recovery_point(ReplayedLog& log, const SyncPoint& point) {
   apply_recovery_point(log.state, point);
+  log.lowest_cut.reset();
   const std::uint64_t from = block_of(point.position);
   std::erase_if(log.writes, [&](const JournalWrite& write) {
     return write.segment_base < point.segment_base ||

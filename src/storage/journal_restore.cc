@@ -174,13 +174,6 @@ LogCheckpoint merge_checkpoint(LogCheckpoint checkpoint, const ReplayedLog& log)
   if (!log.lowest_cut || checkpoint.recovery_point.offset <= log.lowest_cut->offset)
     return checkpoint;
   const SyncPoint& end = *log.lowest_cut;
-  // The log start has passed the cut since, so the checkpoint is newer (LOG-10), and the segment
-  // may be gone.
-  const Offset start = checkpoint.log_start_offset;
-  const bool passed =
-      start > end.offset ||
-      (start == end.offset && log.state.recovery_point.segment_base > end.segment_base);
-  if (passed) return checkpoint;
   checkpoint.recovery_point = end;
   std::erase_if(checkpoint.sealed, [&](const SealedSegment& segment) {
     return segment.base_offset >= end.segment_base;

@@ -36,7 +36,7 @@ struct ReplayedLog {
   std::vector<JournalWrite> writes;
   /// The batches in `writes` lie one behind the other from here up to state.end.
   model::Offset covered_from;
-  /// The lowest end that a cut in the journal gave the log.
+  /// The lowest end that a cut gave the log which is not recorded as done yet.
   std::optional<SyncPoint> lowest_cut;
 
   /// Something above the recovery point is missing in the journal.

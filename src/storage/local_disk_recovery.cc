@@ -56,6 +56,9 @@ struct LocalDisk::RecoveryRun {
   Error error;
   bool early = false;             // the journal has begun: a recovered partition may be served
   std::size_t in_checkpoint = 0;  // partitions that were done when the newest one was written
+  /// With a cut that was not done: the checkpoint comes first, then the journal may forget it, then
+  /// they are served.
+  std::vector<PartitionId> cut;
   bool ended = false;
   base::WaitList wake;
 };
@@ -96,6 +99,12 @@ asio::awaitable<Result<void>> LocalDisk::recover_all(RecoveryRun& run) {
   if (run.error) co_return run.error;
   const auto written = co_await write_recovered(run);
   MQ_CO_TRY_VOID(written);
+  for (const auto& id : run.cut) {
+    const auto log = logs_.find(id);
+    if (log == logs_.end()) continue;
+    log->second->note_recovered();
+    say_ready(id);
+  }
   if (!run.early) {
     const auto late = co_await begin_journal_late(run);
     MQ_CO_TRY_VOID(late);
@@ -185,8 +194,9 @@ asio::awaitable<Result<void>> LocalDisk::write_recovered(const RecoveryRun& run)
       run.found.checkpoint_lost || checkpoint_body() != encode_checkpoint(run.found.checkpoint);
   if (!changed && run.in_checkpoint == 0) co_return Result<void>();
   const auto written = co_await checkpoint_.write();
-  if (written || written.error() == make_error_code(StorageErrc::storage_full))
-    co_return Result<void>();
+  if (written) co_return written;
+  const bool full = written.error() == make_error_code(StorageErrc::storage_full);
+  if (full && run.cut.empty()) co_return Result<void>();
   co_return written;
 }
 
@@ -454,7 +464,7 @@ asio::awaitable<void> LocalDisk::recover_some(RecoveryRun& run) {
       co_return;
     }
     ++run.progress.partitions_done;
-    if (run.early) say_ready(spec.id);
+    if (run.early && std::ranges::count(run.cut, spec.id) == 0) say_ready(spec.id);
   }
 }
 
@@ -524,7 +534,12 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
   if (!offline && run.early) {
     if (!run.found.replay->logs.contains(spec.id))
       journal_->note(spec.id, JournalCreate{spec.settings.durability});
-    log->note_recovered();
+    const auto known = run.found.replay->logs.find(spec.id);
+    if (known != run.found.replay->logs.end() && known->second.state.cut) {
+      run.cut.push_back(spec.id);
+    } else {
+      log->note_recovered();
+    }
   }
   logs_[spec.id] = std::move(log);
   return {};
