@@ -131,6 +131,18 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   return to;
 }
 
+/// A broker that has just been started refuses every change until it has looked at its logs, which
+/// mostly takes a moment.
+template <class Response>
+bool broker_recovers(const Response& response) {
+  if constexpr (requires { response.results; }) {
+    return !response.results.empty() && std::ranges::all_of(response.results, [](const auto& each) {
+      return each.status.error() == protocol::WireError::partition_recovering;
+    });
+  }
+  return false;
+}
+
 }  // namespace
 
 AdminCore::AdminCore(base::Runtime& runtime, base::Network& network, ClientConfig config)
@@ -153,8 +165,10 @@ asio::awaitable<Result<Response>> AdminCore::ask(ApiKey api, Request request,
     message.header = protocol::encode(request);
     message.deadline = deadline;
     auto answer = co_await exchange(*connection, std::move(message), decode);
-    if (answer || !answer.error().retriable) co_return answer;
-    if (answer.error().maybe_applied && repeat == Repeat::unless_applied) co_return answer;
+    const bool again = answer ? broker_recovers(*answer) : answer.error().retriable;
+    if (!again) co_return answer;
+    if (!answer && answer.error().maybe_applied && repeat == Repeat::unless_applied)
+      co_return answer;
     if (core_.runtime.now() + kPause >= deadline) co_return answer;
     co_await core_.runtime.sleep_for(kPause);
   }
