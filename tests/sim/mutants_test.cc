@@ -50,7 +50,6 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Mistake{"ack_before_confirmed", run_broker_world, 60},
                       Mistake{"high_watermark_at_log_end", run_broker_world, 60},
                       Mistake{"reads_pass_the_high_watermark", run_broker_world, 60},
-                      Mistake{"unknown_outcome_counts_as_applied", run_broker_world, 200},
                       Mistake{"order_rule_off", run_broker_world, 150}),
     [](const auto& info) { return info.param.name; });
 
