@@ -4,6 +4,26 @@
 #include "storage/storage_format.h"
 
 namespace mq::storage {
+
+void put_sync_point(FieldWriter& out, const SyncPoint& point) {
+  out.put(point.offset.value());
+  out.put(point.segment_base.value());
+  out.put(point.position);
+  out.put(point.leader_epoch.value());
+  out.put(point.append_time_ms);
+  out.put(point.segment_first_append_time_ms);
+}
+SyncPoint take_sync_point(FieldReader& in) {
+  SyncPoint point;
+  point.offset = model::Offset(in.take<std::int64_t>());
+  point.segment_base = model::Offset(in.take<std::int64_t>());
+  point.position = in.take<std::uint64_t>();
+  point.leader_epoch = model::LeaderEpoch(in.take<std::int32_t>());
+  point.append_time_ms = in.take<std::int64_t>();
+  point.segment_first_append_time_ms = in.take<std::int64_t>();
+  return point;
+}
+
 namespace {
 
 using base::Bytes;
@@ -26,25 +46,6 @@ model::PartitionId take_id(FieldReader& in) {
   id.topic = take_uuid(in);
   id.partition = in.take<std::int32_t>();
   return id;
-}
-
-void put_sync_point(FieldWriter& out, const SyncPoint& point) {
-  out.put(point.offset.value());
-  out.put(point.segment_base.value());
-  out.put(point.position);
-  out.put(point.leader_epoch.value());
-  out.put(point.append_time_ms);
-  out.put(point.segment_first_append_time_ms);
-}
-SyncPoint take_sync_point(FieldReader& in) {
-  SyncPoint point;
-  point.offset = model::Offset(in.take<std::int64_t>());
-  point.segment_base = model::Offset(in.take<std::int64_t>());
-  point.position = in.take<std::uint64_t>();
-  point.leader_epoch = model::LeaderEpoch(in.take<std::int32_t>());
-  point.append_time_ms = in.take<std::int64_t>();
-  point.segment_first_append_time_ms = in.take<std::int64_t>();
-  return point;
 }
 
 void put_log(FieldWriter& out, const LogCheckpoint& log) {

@@ -11,6 +11,9 @@
 /// (FORMAT.md). All are sealed files; what each is for is said in README.md.
 namespace mq::storage {
 
+class FieldReader;
+class FieldWriter;
+
 /// A place in a partition's log up to which an fdatasync has covered every byte, and what a writer
 /// must know to go on from there.
 struct SyncPoint {
@@ -22,6 +25,10 @@ struct SyncPoint {
   std::int64_t segment_first_append_time_ms = -1;
   friend bool operator==(const SyncPoint&, const SyncPoint&) = default;
 };
+
+/// Its bytes, the same in the checkpoint and in the journal (FORMAT.md).
+void put_sync_point(FieldWriter& out, const SyncPoint& point);
+SyncPoint take_sync_point(FieldReader& in);
 
 /// A segment that is no longer written and wholly below the recovery point.
 struct SealedSegment {

@@ -40,25 +40,6 @@ std::uint32_t crc_of_header(Bytes header) {
                       base::crc32c(header.first(kHeaderCrc)));
 }
 
-void put(FieldWriter& out, const SyncPoint& point) {
-  out.put(point.offset.value());
-  out.put(point.segment_base.value());
-  out.put(point.position);
-  out.put(point.leader_epoch.value());
-  out.put(point.append_time_ms);
-  out.put(point.segment_first_append_time_ms);
-}
-SyncPoint take_point(FieldReader& in) {
-  SyncPoint point;
-  point.offset = Offset(in.take<std::int64_t>());
-  point.segment_base = Offset(in.take<std::int64_t>());
-  point.position = in.take<std::uint64_t>();
-  point.leader_epoch = LeaderEpoch(in.take<std::int32_t>());
-  point.append_time_ms = in.take<std::int64_t>();
-  point.segment_first_append_time_ms = in.take<std::int64_t>();
-  return point;
-}
-
 void put(FieldWriter& out, const JournalDiskState& disk) {
   out.put(disk.intact.disk);
   out.put(disk.intact.memory);
@@ -87,12 +68,12 @@ void put(FieldWriter& out, const JournalLogState& state) {
   out.put(static_cast<std::uint8_t>(state.durability));
   out.put(state.disk_from.value());
   out.put(state.log_start.value());
-  put(out, state.recovery_point);
+  put_sync_point(out, state.recovery_point);
   out.put(state.end.value());
   out.put(state.durable.value());
   put(out, state.epoch_start);
   out.put(static_cast<std::uint8_t>(state.cut.has_value()));
-  if (state.cut) put(out, *state.cut);
+  if (state.cut) put_sync_point(out, *state.cut);
 }
 
 /// Fields of an entry about which a value can be wrong although the checksum holds.
@@ -112,13 +93,13 @@ struct EntryFields {
     state.durability = take_durability();
     state.disk_from = take_offset();
     state.log_start = take_offset();
-    state.recovery_point = take_point(in);
+    state.recovery_point = take_sync_point(in);
     state.end = take_offset();
     state.durable = take_offset();
     state.epoch_start = take_epoch_start(in);
     const auto cut = in.take<std::uint8_t>();
     valid = valid && cut <= 1;
-    if (cut == 1) state.cut = take_point(in);
+    if (cut == 1) state.cut = take_sync_point(in);
     return state;
   }
   [[nodiscard]] bool good() const { return valid && in.finished(); }
@@ -144,12 +125,12 @@ struct ContentWriter {
     out.put(image.position);
   }
   void operator()(const JournalCut& cut) const {
-    put(out, cut.end);
+    put_sync_point(out, cut.end);
     out.put(cut.epoch.value());
   }
   void operator()(const JournalLogStart& start) const { out.put(start.offset.value()); }
   void operator()(const JournalEpochStart& epoch) const { put(out, epoch.start); }
-  void operator()(const JournalRecoveryPoint& moved) const { put(out, moved.point); }
+  void operator()(const JournalRecoveryPoint& moved) const { put_sync_point(out, moved.point); }
   void operator()(const JournalCreate& create) const {
     out.put(static_cast<std::uint8_t>(create.durability));
   }
@@ -192,7 +173,7 @@ JournalContent take_content(std::uint8_t kind, EntryFields& fields, Bytes bytes)
     }
     case JournalCut::kKind: {
       JournalCut cut;
-      cut.end = take_point(in);
+      cut.end = take_sync_point(in);
       cut.epoch = LeaderEpoch(in.take<std::int32_t>());
       return cut;
     }
@@ -201,7 +182,7 @@ JournalContent take_content(std::uint8_t kind, EntryFields& fields, Bytes bytes)
     case JournalEpochStart::kKind:
       return JournalEpochStart{take_epoch_start(in)};
     case JournalRecoveryPoint::kKind:
-      return JournalRecoveryPoint{take_point(in)};
+      return JournalRecoveryPoint{take_sync_point(in)};
     case JournalCreate::kKind:
       return JournalCreate{fields.take_durability()};
     case JournalDurability::kKind: {

@@ -110,18 +110,8 @@ class Dump {
   }
 
   void print_record(const model::RecordView& record) {
-    std::vector<HeaderView> headers;
-    for (const auto& header : record.headers) headers.push_back({header.name, header.value});
-    RecordView shown;
-    shown.topic = partition_->topic_name;
-    shown.partition = partition_->id.partition;
-    shown.offset = record.offset.value();
-    shown.timestamp = Timestamp(Duration(record.timestamp_ms));
-    shown.key = record.key;
-    shown.value = record.value;
-    shown.headers = headers;
     if (!jsonl_) context_.console.out.write("  ");
-    context_.console.out.write(to_json(record_value(shown)) + "\n");
+    context_.console.out.write(to_json(stored_record_value(*partition_, record)) + "\n");
   }
 
   void bad(const storage::InspectedBatch& batch) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mqctl/cli/failure.h"
+#include "mqctl/data/record_json.h"
 
 namespace mq::mqctl {
 namespace {
@@ -70,6 +71,21 @@ std::string partition_name(const storage::PartitionDirectory& partition) {
   const auto slash = partition.path.rfind('/');
   const auto last = slash == std::string::npos ? partition.path : partition.path.substr(slash + 1);
   return partition.topic_name.empty() ? last : fmt::format("{} ({})", partition.topic_name, last);
+}
+
+Value stored_record_value(const storage::PartitionDirectory& partition,
+                          const model::RecordView& record) {
+  std::vector<HeaderView> headers;
+  for (const auto& header : record.headers) headers.push_back({header.name, header.value});
+  RecordView shown;
+  shown.topic = partition.topic_name;
+  shown.partition = partition.id.partition;
+  shown.offset = record.offset.value();
+  shown.timestamp = Timestamp(Duration(record.timestamp_ms));
+  shown.key = record.key;
+  shown.value = record.value;
+  shown.headers = headers;
+  return record_value(shown);
 }
 
 }  // namespace mq::mqctl

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "model/record_reader.h"
+#include "mqctl/cli/value.h"
 #include "storage/log_inspect.h"
 
 namespace mq::mqctl {
@@ -24,5 +26,8 @@ LockedData lock_data_of(base::FileSystem& files, const storage::PartitionDirecto
                         const std::string& what);
 /// "orders (4f1c…-0)", or its directory.
 std::string partition_name(const storage::PartitionDirectory& partition);
+/// The line of `consume -J` for a record that was read from the partition's files.
+Value stored_record_value(const storage::PartitionDirectory& partition,
+                          const model::RecordView& record);
 
 }  // namespace mq::mqctl

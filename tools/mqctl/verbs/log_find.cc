@@ -109,7 +109,7 @@ class Find {
   std::optional<Value> record_at(const model::RecordBatchView& view, model::Offset offset) {
     std::optional<Value> found;
     each_record(view, [&](const model::RecordView& record) {
-      if (record.offset == offset) found = value_of(record);
+      if (record.offset == offset) found = stored_record_value(*partition_, record);
     });
     return found;
   }
@@ -117,22 +117,8 @@ class Find {
   void look_for_key(const storage::InspectedBatch& batch) {
     each_record(batch.view, [&](const model::RecordView& record) {
       if (left_ > 0 && record.key && base::as_text(*record.key) == *wanted_.key)
-        add(batch, value_of(record));
+        add(batch, stored_record_value(*partition_, record));
     });
-  }
-
-  Value value_of(const model::RecordView& record) const {
-    std::vector<HeaderView> headers;
-    for (const auto& header : record.headers) headers.push_back({header.name, header.value});
-    RecordView shown;
-    shown.topic = partition_->topic_name;
-    shown.partition = partition_->id.partition;
-    shown.offset = record.offset.value();
-    shown.timestamp = Timestamp(Duration(record.timestamp_ms));
-    shown.key = record.key;
-    shown.value = record.value;
-    shown.headers = headers;
-    return record_value(shown);
   }
 
   void add(const storage::InspectedBatch& batch, std::optional<Value> record) {
