@@ -315,12 +315,7 @@ asio::awaitable<Result<model::PartitionId>> AdminCore::partition_id(TopicPartiti
                                                                     base::TimePoint deadline) {
   const auto topic = co_await core_.metadata.lookup(name.topic, deadline);
   if (!topic) co_return topic.error();
-  if ((*topic)->find(name.partition) == nullptr) {
-    co_return make_error(Errc::unknown_partition,
-                         fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
-                                     name.partition, (*topic)->partitions.size()));
-  }
-  co_return model::PartitionId{(*topic)->id, name.partition};
+  co_return partition_of(**topic, name);
 }
 
 /// Trimming twice is trimming once, so an unknown outcome is resolved by asking again.

@@ -33,13 +33,6 @@ OffsetLookup::Key key_of(const model::PartitionId& id, const Start& start) {
   return key;
 }
 
-Result<model::PartitionId> partition_of(const TopicInfo& topic, const TopicPartition& name) {
-  if (topic.find(name.partition) != nullptr) return model::PartitionId{topic.id, name.partition};
-  return make_error(Errc::unknown_partition,
-                    fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
-                                name.partition, topic.partitions.size()));
-}
-
 }  // namespace
 
 ConsumerCore::ConsumerCore(base::Runtime& runtime, base::Network& network, ConsumerConfig config)

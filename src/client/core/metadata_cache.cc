@@ -19,6 +19,13 @@ constexpr std::size_t kTopicsAtOnce = 1000;
 
 }  // namespace
 
+Result<model::PartitionId> partition_of(const TopicInfo& topic, const TopicPartition& name) {
+  if (topic.find(name.partition) != nullptr) return model::PartitionId{topic.id, name.partition};
+  return make_error(Errc::unknown_partition,
+                    fmt::format("topic '{}' has no partition {}; it has {}", name.topic,
+                                name.partition, topic.partitions.size()));
+}
+
 const protocol::PartitionMetadata* TopicInfo::find(std::int32_t partition) const {
   const auto found =
       std::ranges::lower_bound(partitions, partition, {}, &protocol::PartitionMetadata::partition);

@@ -12,6 +12,7 @@
 #include "base/wait_list.h"
 #include "client/core/connection_pool.h"
 #include "model/ids.h"
+#include "mq/record.h"
 #include "protocol/metadata.h"
 
 namespace mq::client {
@@ -27,6 +28,9 @@ struct TopicInfo {
   [[nodiscard]] const protocol::PartitionMetadata* find(std::int32_t partition) const;
 };
 using TopicPtr = std::shared_ptr<const TopicInfo>;
+
+/// Which one `name` is in its topic; UNKNOWN_PARTITION when it has no such number.
+Result<model::PartitionId> partition_of(const TopicInfo& topic, const TopicPartition& name);
 
 /// What this client knows of the cluster: brokers, and the topics it has looked up, kept current
 /// when an answer advises so. Topics are known by their uuid: one that is deleted, or created anew
