@@ -2,8 +2,8 @@
 
 #include "broker/connection.h"
 #include "broker/error_map.h"
+#include "broker/handlers/entries_by_worker.h"
 #include "broker/handlers/handlers.h"
-#include "broker/hop.h"
 
 namespace mq::broker {
 namespace {
@@ -53,22 +53,10 @@ asio::awaitable<ListOffsetsResult> look_up(Worker& worker, ListOffsetsEntry entr
   co_return result;
 }
 
-/// On `worker`: the entries whose partitions are its own.
-asio::awaitable<void> look_up_own(Worker& worker, const std::vector<ListOffsetsEntry>& entries,
-                                  std::vector<ListOffsetsResult>& results) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (&worker.core().worker_of(entries[i].partition) != &worker) continue;
-    auto result = co_await look_up(worker, entries[i]);
-    results[i] = std::move(result);
-  }
-}
-
 asio::awaitable<void> answer(Request request, protocol::ListOffsetsRequest ask) {
   Core& core = request.core();
   protocol::ListOffsetsResponse response;
-  response.results.resize(ask.entries.size());
-  for (const auto& worker : core.workers)
-    co_await run_on(worker->runtime(), look_up_own(*worker, ask.entries, response.results));
+  co_await handle_entries(core, ask.entries, response.results, &look_up);
   response.envelope = core.envelope();
   request.answer(protocol::encode(response));
 }

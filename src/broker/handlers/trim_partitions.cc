@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "broker/connection.h"
 #include "broker/error_map.h"
+#include "broker/handlers/entries_by_worker.h"
 #include "broker/handlers/handlers.h"
-#include "broker/hop.h"
 
 namespace mq::broker {
 namespace {
@@ -38,22 +38,10 @@ asio::awaitable<TrimResult> trim(Worker& worker, TrimEntry entry) {
   co_return result;
 }
 
-/// On `worker`: the entries whose partitions are its own.
-asio::awaitable<void> trim_own(Worker& worker, const std::vector<TrimEntry>& entries,
-                               std::vector<TrimResult>& results) {
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (&worker.core().worker_of(entries[i].partition) != &worker) continue;
-    auto result = co_await trim(worker, entries[i]);
-    results[i] = std::move(result);
-  }
-}
-
 asio::awaitable<void> answer(Request request, protocol::TrimPartitionsRequest ask) {
   Core& core = request.core();
   protocol::TrimPartitionsResponse response;
-  response.results.resize(ask.entries.size());
-  for (const auto& worker : core.workers)
-    co_await run_on(worker->runtime(), trim_own(*worker, ask.entries, response.results));
+  co_await handle_entries(core, ask.entries, response.results, &trim);
   for (const auto& result : response.results) {
     if (result.status.ok())
       base::log_info("broker", "{} was trimmed to {} by {}", core.partition_name(result.partition),
