@@ -370,8 +370,7 @@ Result<void> LocalDisk::begin_journal(JournalStart start, bool is_new) {
 /// here now.
 Result<void> LocalDisk::begin_run() {
   auto& files = state_->files;
-  const auto removed = files.remove_file(path_of(kCleanMarkerFile));
-  if (!removed && !is_missing(removed.error())) return removed.error();
+  MQ_TRY_VOID(remove_if_there(files, path_of(kCleanMarkerFile)));
   const RunMarker marker{state_->config.incarnation, identity_.disk, state_->config.boot_id};
   const auto saved = with_reserve(*state_, [&] {
     return save_sealed(files, path_of(kRunMarkerFile), kRunMarkerMagic, encode_run_marker(marker));

@@ -234,6 +234,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   // Retention and trim (local_log_retention.cc).
   asio::awaitable<Result<void>> raise_durably(model::Offset to);
   [[nodiscard]] model::Offset segment_of(model::Offset offset) const;
+  [[nodiscard]] bool synced_past(model::Offset to, model::Offset kept) const;
   static asio::awaitable<void> remove_trimmed(std::shared_ptr<LocalLog> self);
   void end_retaining();
   void roll_if_old(std::int64_t now_ms);

@@ -4,6 +4,7 @@
 #include "storage/batch_scanner.h"
 #include "storage/local_log.h"
 #include "storage/producer_recovery.h"
+#include "storage/sealed_file.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -51,7 +52,6 @@ class LocalLog::Cut {
 
  private:
   Result<void> look_before();
-  Result<void> remove(const std::string& name);
 
   const std::shared_ptr<DiskState> disk_;
   const LocalLog& log_;  // what never changes of it
@@ -103,24 +103,18 @@ Result<void> LocalLog::Cut::look_before() {
   return {};
 }
 
-Result<void> LocalLog::Cut::remove(const std::string& name) {
-  const auto removed = disk_->files.remove_file(log_.path_of(name));
-  if (removed || removed.error() == make_error_code(base::BaseErrc::not_found)) return {};
-  return removed.error();
-}
-
 /// From the end, so that a crash in between leaves a log without a gap.
 Result<void> LocalLog::Cut::carry_out() {
   while (segments_.back().base_offset != base) {
     const Offset gone = segments_.back().base_offset;
-    MQ_TRY_VOID(remove(index_file_name(gone)));
-    MQ_TRY_VOID(remove(time_index_file_name(gone)));
-    MQ_TRY_VOID(remove(segment_file_name(gone)));
+    MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(index_file_name(gone))));
+    MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(time_index_file_name(gone))));
+    MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(segment_file_name(gone))));
     segments_.pop_back();
   }
   segments_.back().bytes = point.position;
-  MQ_TRY_VOID(remove(index_file_name(base)));
-  MQ_TRY_VOID(remove(time_index_file_name(base)));
+  MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(index_file_name(base))));
+  MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(time_index_file_name(base))));
   MQ_TRY_VOID(file->truncate(point.position));
   MQ_TRY_VOID(file->sync_all());
   return disk_->files.sync_directory(log_.directory_);
@@ -166,8 +160,7 @@ asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
   // it known as such: the recovery point has left them.
   const Offset kept = segment_of(to);
   while (true) {
-    const SyncPoint reached = flusher_->recovery_point(*sync_);
-    const bool synced = reached.offset >= to && reached.segment_base >= kept;
+    const bool synced = synced_past(to, kept);
     if (synced && visits_ <= 1) break;
     if (failure()) co_return failure();
     if (stopping_) co_return make_error_code(StorageErrc::closed);  // which waits for us, too

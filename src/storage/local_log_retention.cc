@@ -74,9 +74,7 @@ asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
   // A checkpoint may say already what an earlier try could not finish.
   to = std::max(to, wanted_start_);
   const Offset kept = segment_of(to);
-  while (true) {
-    const SyncPoint reached = flusher_->recovery_point(*sync_);
-    if (reached.offset >= to && reached.segment_base >= kept) break;
+  while (!synced_past(to, kept)) {
     if (stopping_) co_return make_error_code(StorageErrc::closed);
     flusher_->request(sync_, end_);
     co_await wake_.wait();
@@ -92,6 +90,12 @@ asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
   if (failure()) co_return failure();
   raise_log_start(to);
   co_return Result<void>();
+}
+
+/// The recovery point has reached `to` and left the segments before `kept`.
+bool LocalLog::synced_past(Offset to, Offset kept) const {
+  const SyncPoint reached = flusher_->recovery_point(*sync_);
+  return reached.offset >= to && reached.segment_base >= kept;
 }
 
 /// The base of the segment that holds `offset`, or will.

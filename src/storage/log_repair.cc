@@ -15,12 +15,6 @@ using model::Offset;
 constexpr std::uint64_t kIndexStrideBytes = std::uint64_t{64} << 10;
 constexpr std::size_t kCopyBytes = std::size_t{4} << 20;
 
-Result<void> remove_if_there(base::FileSystem& files, const std::string& path) {
-  const auto removed = files.remove_file(path);
-  if (removed || removed.error() == make_error_code(base::BaseErrc::not_found)) return {};
-  return removed.error();
-}
-
 Result<void> remove_caches(base::FileSystem& files, const std::string& directory, Offset base) {
   MQ_TRY_VOID(remove_if_there(files, directory + "/" + index_file_name(base)));
   return remove_if_there(files, directory + "/" + time_index_file_name(base));

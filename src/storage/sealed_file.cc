@@ -80,6 +80,12 @@ Result<void> write_cache_file(base::FileSystem& files, const std::string& path,
   return base::write_fully(*file, std::span(&contents, 1), 0);
 }
 
+Result<void> remove_if_there(base::FileSystem& files, const std::string& path) {
+  const auto removed = files.remove_file(path);
+  if (removed || removed.error() == make_error_code(base::BaseErrc::not_found)) return {};
+  return removed.error();
+}
+
 Result<std::vector<std::byte>> load_sealed(base::FileSystem& files, const std::string& path,
                                            std::string_view magic) {
   MQ_TRY(auto file, base::read_file(files, path, kSealedFileBytesMax));

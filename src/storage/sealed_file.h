@@ -68,6 +68,8 @@ Result<void> save_sealed(base::FileSystem& files, const std::string& path, std::
 /// again.
 Result<void> write_cache_file(base::FileSystem& files, const std::string& path,
                               std::string_view magic, base::Bytes body);
+/// Success too when there is no such file.
+Result<void> remove_if_there(base::FileSystem& files, const std::string& path);
 /// The body of the file at `path`. Errors: BaseErrc::not_found, those of unseal(), I/O errors.
 Result<std::vector<std::byte>> load_sealed(base::FileSystem& files, const std::string& path,
                                            std::string_view magic);
