@@ -51,14 +51,16 @@ class SlowRecovery(Case):
         self.assertEqual(done.code, 0, done.err)
         return len(done.raw.splitlines())
 
-    def begin(self, delay_ms):
-        """A broker whose logs are not synced, after a kill -9; its next start reads slowly."""
+    def begin(self, delay_ms, later=5000):
+        """A broker whose logs are not synced, after a kill -9; its next start reads slowly. The second half of the
+        partitions has `later` records each, the first half 5,000."""
         folder = tempfile.mkdtemp(prefix="mq-notify-")
         self.addCleanup(shutil.rmtree, folder, True)
         one = self.broker().start()
         one.create("t", "--partitions", str(PARTITIONS), "--config", "durability=memory")
         for partition in range(PARTITIONS):
-            lines = b"".join(b"%d %06d %s\n" % (partition, n, b"x" * 990) for n in range(5000))
+            count = later if partition >= PARTITIONS // 2 else 5000
+            lines = b"".join(b"%d %06d %s\n" % (partition, n, b"x" * 990) for n in range(count))
             done = one.ctl("produce", "t", "-p", str(partition), "-z", "none", stdin=lines)
             self.assertEqual(done.code, 0, done.err)
         one.kill9()
@@ -74,7 +76,9 @@ class SlowRecovery(Case):
         return json.loads(done.out)["items"][0]
 
     def test_it_is_told_and_finished_partitions_are_served(self):
-        one = self.begin(500)
+        # Every command costs the slowed broker a few reads, too: the later half must be long enough for all of them.
+        later = 20000
+        one = self.begin(250, later)
         one.launch()
         wait_until(lambda: self.notify.said("STATUS=recovering: "), 60, "progress")
         wait_until(lambda: (item := self.recovering(one)) and 0 < item["partitions_recovering"] < PARTITIONS - 1, 60,
@@ -85,11 +89,12 @@ class SlowRecovery(Case):
         served = next(number for number, note in notes.items() if note == "")
         refused = next(number for number, note in reversed(notes.items()) if note != "")
         self.assertIn("recovered", notes[refused])
-        done = one.ctl("consume", "t", "-p", str(served), "-n", "1", "-e")
-        self.assertTrue(done.out.startswith(f"{served} 000000 "), done.err)
         done = one.ctl("--timeout", "1s", "consume", "t", "-p", str(refused), "-n", "1", "-e")
         self.assertIn("PARTITION_RECOVERING", done.err)
         self.assertIn("PARTITION_RECOVERING", one.ctl("--timeout", "1s", "topic", "create", "u").err)
+        done = one.ctl("consume", "t", "-p", str(served), "-n", "1", "-e")
+        self.assertTrue(done.out.startswith(f"{served} 000000 "), done.err)
+        self.assertFalse(self.notify.said("READY=1"), "it was asked in the middle of the recovery")
         # Whoever has time waits and is served.
         done = one.ctl("--timeout", "60s", "produce", "t", "-p", str(PARTITIONS - 1), stdin=b"late\n", seconds=70)
         self.assertEqual(done.code, 0, done.err)
@@ -100,7 +105,8 @@ class SlowRecovery(Case):
         status = self.notify.said("STATUS=recovering: ")[-1]
         self.assertRegex(status, r"recovering: \d of 8 partitions done, [\d.]+ [KMG]iB read")
         for partition in range(PARTITIONS):
-            self.assertEqual(self.records(one, partition), 5000 + (partition == PARTITIONS - 1))
+            count = later if partition >= PARTITIONS // 2 else 5000
+            self.assertEqual(self.records(one, partition), count + (partition == PARTITIONS - 1))
         self.assertEqual(one.stop(), 0)
 
     def test_the_next_start_goes_on(self):

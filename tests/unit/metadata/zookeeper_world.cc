@@ -6,6 +6,11 @@
 #include <stdexcept>
 #include <thread>
 
+// The C client forgets one entry of its completion queue when a handle is closed while its answer
+// is being handed over: a few bytes per closed session, and nothing the caller could free.
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the leak checker looks for this name
+extern "C" const char* __lsan_default_suppressions() { return "leak:libzookeeper_mt"; }
+
 namespace mq::testing {
 namespace {
 
