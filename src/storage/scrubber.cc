@@ -141,11 +141,13 @@ asio::awaitable<void> Scrubber::pass() {
     auto target = co_await next_target();
     if (ended()) co_return;
     if (!target) break;
-    mark_.id = target->log->id();
+    const model::PartitionId id = target->log->id();
     const Offset base = target->segment.base;
     Target now = *std::move(target);
     co_await scrub(std::move(now));
     if (ended()) co_return;
+    // Together: an offset belongs to its partition.
+    mark_.id = id;
     mark_.segment = base;
     if (disk_->home.now() - saved_ >= kSaveInterval) co_await save();
   }

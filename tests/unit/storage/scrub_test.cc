@@ -122,6 +122,22 @@ TEST_F(Scrub, GoesOnBehindTheLastSegmentAfterARestart) {
   EXPECT_FALSE(world.disk->scrub().running);
 }
 
+TEST_F(Scrub, AStopBeforeAPartitionsFirstSegmentLeavesNoneOut) {
+  rate = 8u << 10;
+  start();
+  fill();
+  // The third segment of the first partition is read; the next one's turn has not come yet.
+  ASSERT_TRUE(world.simulator.run_until([&] { return scrubbed() > 3 * 50'000; }, hours(48)));
+  world.pass(seconds(1));
+  const auto first = scrubbed();
+  ASSERT_LT(first, 3 * 66'000);
+  ASSERT_TRUE(world.stop());
+  start();
+  world.pass(seconds(1));
+  ASSERT_TRUE(until_done());
+  EXPECT_GT(scrubbed() - first, 3 * 50'000);
+}
+
 TEST_F(Scrub, AMarkThatIsDamagedOnlyBeginsAnew) {
   start();
   fill();
