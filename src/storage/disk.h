@@ -80,8 +80,9 @@ struct DiskConfig {
   std::uint64_t journal_file_bytes_min = std::uint64_t{1} << 20;
   std::uint64_t journal_file_bytes_max = std::uint64_t{64} << 20;
   std::uint32_t journal_files_max = 10;
-  /// More of one partition than this in one round is synced in its segment instead.
-  std::uint64_t journal_bypass_bytes = std::uint64_t{1} << 20;
+  /// More of one partition than this in one round is synced in its segment instead: from about
+  /// here on writing it twice takes a disk with a head longer than three or four turns.
+  std::uint64_t journal_bypass_bytes = std::uint64_t{4} << 20;
   /// Appends are refused below this much free space, or a tenth of the disk if that is less.
   std::uint64_t low_mark_bytes = std::uint64_t{1} << 30;
   /// How fast finished segments are read again to find damage; 0: not at all.

@@ -280,7 +280,10 @@ void Journal::run_round() {
   if (!disk_->failed() && make_room(stalled)) {
     Group group = take(group_bytes_max(), false);
     for (const auto& [sync, end] : group.bypasses) flusher_->request(sync, end);
-    if (commit(group)) look_ahead();
+    if (commit(group)) {
+      look_ahead();
+      make_roomy();
+    }
     conclude_round();
   }
   end_round(stalled);
@@ -394,6 +397,7 @@ bool Journal::take_from_locked(const std::shared_ptr<JournalLog>& log, Group& gr
         // The block that the sync writes again must be safe first.
         if (image_taken) return true;
         log->bypassing_ = true;
+        cramped_ = cramped_ || log->append_bytes_ <= disk_->config.journal_bypass_bytes;
         group.bypasses.emplace_back(log->sync_, log->end_);
         return false;
       }

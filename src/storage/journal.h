@@ -143,6 +143,8 @@ class Journal : public std::enable_shared_from_this<Journal> {
   void look_ahead();
   [[nodiscard]] bool file_is_free() const;
   bool prepare_file();
+  [[nodiscard]] std::uint64_t roomy_bytes() const;
+  void make_roomy();
   void take_new_files();
   [[nodiscard]] std::uint64_t group_bytes_max() const;
   [[nodiscard]] std::uint64_t bypass_bytes() const;
@@ -201,6 +203,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   bool stalled_said_ = false;
   base::TimePoint file_began_{};  // the newest one
   bool looked_ahead_ = false;     // since the newest file was begun
+  bool cramped_ = false;          // a larger file would take what this one does not
   std::uint64_t asked_for_ = 0;   // files of older generations shall get free; 0: none asked for
   base::TimePoint asked_at_{};    // for recovery points
   base::Duration asked_took_{};   // the last time, until the files were free

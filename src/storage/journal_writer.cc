@@ -141,13 +141,17 @@ void Journal::tell(Group& group, bool durable) {
     if (taken.item.done) taken.item.done(durable);
   }
   if (!durable) return;
-  std::map<base::Runtime*, std::vector<Advance>> by_worker;
+  // In the order of their entries: nothing follows addresses, so that a simulation repeats itself.
+  std::vector<std::pair<base::Runtime*, std::vector<Advance>>> by_worker;
   for (auto& advance : group.advances) {
     if (const auto state = states_.find(advance.log->id_); state != states_.end()) {
       const Offset reached = std::min(advance.point.offset, state->second.end);
       state->second.durable = std::max(state->second.durable, reached);
     }
-    by_worker[&advance.log->worker_].push_back(std::move(advance));
+    base::Runtime* const worker = &advance.log->worker_;
+    auto found = std::ranges::find(by_worker, worker, [](const auto& one) { return one.first; });
+    if (found == by_worker.end()) found = by_worker.insert(found, {worker, {}});
+    found->second.push_back(std::move(advance));
   }
   for (auto& [worker, advances] : by_worker) {
     worker->post([advances = std::move(advances)] {
@@ -326,6 +330,26 @@ void Journal::look_ahead() {
   if (recovery_points_due() || (!comes && live_.size() > 1)) ask_for_recovery_points();
 }
 
+/// The smallest file that takes as much of one partition as any.
+std::uint64_t Journal::roomy_bytes() const {
+  return disk_->config.journal_bypass_bytes * kBypassShare;
+}
+
+/// A partition went past the file only because that is small. A sync of its segment costs a disk
+/// with a head several turns, so a larger file is made, and gone on with as soon as it is there.
+void Journal::make_roomy() {
+  if (!cramped_) return;
+  const auto now_bytes = live_.back()->bytes;
+  const auto wanted = std::min(roomy_bytes(), disk_->config.journal_file_bytes_max);
+  const bool larger_is_free =
+      std::ranges::any_of(free_, [&](const auto& file) { return file->bytes > now_bytes; });
+  if (larger_is_free && now_bytes < wanted) switch_file();
+  if (live_.back()->bytes >= wanted)
+    cramped_ = false;
+  else
+    prepare_file();
+}
+
 /// Has one more file made on a disk thread. False: there are as many as there may be, or there was
 /// no space for one lately.
 bool Journal::prepare_file() {
@@ -340,7 +364,8 @@ bool Journal::prepare_file() {
   const double wanted = filled > 0 ? static_cast<double>(position_) / filled * lasting : 0;
   const auto by_rate = static_cast<std::uint64_t>(std::min(wanted, bytes_max));
   const std::uint64_t bytes =
-      std::max(std::min(std::max(largest_bytes_ * 2, by_rate), config.journal_file_bytes_max),
+      std::max(std::min(std::max({largest_bytes_ * 2, by_rate, cramped_ ? roomy_bytes() : 0}),
+                        config.journal_file_bytes_max),
                bytes_min) /
       kJournalBlockBytes * kJournalBlockBytes;
   {

@@ -83,6 +83,29 @@ TEST(Journal, MuchOfOnePartitionGoesToItsSegment) {
   EXPECT_EQ(world.log(1).log_end_offset(), Offset(1));
 }
 
+// Small files are made larger where a partition goes past them only because they are small.
+TEST(Journal, FilesGrowWhereABusyPartitionWouldBypassThem) {
+  StorageWorld world;
+  world.config.journal_file_bytes_min = 64u << 10;
+  world.config.journal_file_bytes_max = 64u << 20;
+  world.config.journal_bypass_bytes = 1u << 20;
+  world.settings.segment_bytes = 64u << 20;
+  world.start();
+  const auto burst = [&world] {
+    const auto syncs = counted(world, "storage_syncs_total");
+    for (int i = 0; i < 20; ++i) world.append(1, 30'000);
+    EXPECT_TRUE(world.settle());
+    return counted(world, "storage_syncs_total") - syncs;
+  };
+  EXPECT_GT(burst(), 0);
+  world.pass(std::chrono::seconds(1));
+  EXPECT_EQ(burst(), 0);
+  EXPECT_EQ(burst(), 0);
+  world.crash();
+  world.start();
+  EXPECT_EQ(world.log().log_end_offset(), Offset(60));
+}
+
 /// How a log comes back whose bypassed and acknowledged bytes were damaged.
 base::Error after_damage_in_a_bypass() {
   StorageWorld world;
