@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/run_on.h"
 #include "base/wait_list.h"
 #include "storage/checkpoint_writer.h"
 #include "storage/local_log.h"
-#include "storage/run_on.h"
 #include "storage/scrubber.h"
 
 namespace mq::storage {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/run_on.h"
 #include "storage/batch_scanner.h"
-#include "storage/run_on.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
 
