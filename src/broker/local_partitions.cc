@@ -1,5 +1,7 @@
 #include "broker/local_partitions.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "broker/hop.h"
 #include "broker/worker.h"
@@ -66,12 +68,22 @@ asio::awaitable<void> drop_where(Worker& worker, std::optional<base::Uuid> topic
   }
 }
 
-using ByWorker = std::map<Worker*, std::vector<Opening>>;
+/// In the order of their partitions: nothing follows addresses, so that a simulation repeats
+/// itself.
+using ByWorker = std::vector<std::pair<Worker*, std::vector<Opening>>>;
+
+std::vector<Opening>& openings_on(Worker& worker, ByWorker& by_worker) {
+  auto found = std::ranges::find(by_worker, &worker, [](const auto& one) { return one.first; });
+  if (found == by_worker.end()) found = by_worker.insert(found, {&worker, {}});
+  return found->second;
+}
 
 void add_openings(const Core& core, const metadata::TopicInfo& topic, ByWorker& by_worker) {
   for (const auto& assignment : topic.partitions) {
     auto* log = core.disks->find(assignment.id);
-    if (log) by_worker[&core.worker_of(assignment.id)].push_back({log, assignment.leader_epoch});
+    if (log)
+      openings_on(core.worker_of(assignment.id), by_worker)
+          .push_back({log, assignment.leader_epoch});
   }
 }
 
@@ -83,7 +95,7 @@ ByWorker openings_of(const Core& core, const metadata::ClusterImage& image,
     const auto* assignment = topic ? topic->find(id.partition) : nullptr;
     auto* log = core.disks->find(id);
     if (assignment && log)
-      by_worker[&core.worker_of(id)].push_back({log, assignment->leader_epoch});
+      openings_on(core.worker_of(id), by_worker).push_back({log, assignment->leader_epoch});
   }
   return by_worker;
 }

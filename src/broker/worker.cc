@@ -41,15 +41,16 @@ void Worker::adopt(MovingConnection moving) {
 }
 
 void Worker::serve_new(std::shared_ptr<Connection> connection) {
-  connections_.insert(connection);
+  const std::uint64_t number = ++last_connection_;
+  connections_.emplace(number, connection);
   open_connections_.store(connections_.size(), std::memory_order_relaxed);
   arm_deadline_check();
-  tasks_.spawn("connection", serve(std::move(connection)));
+  tasks_.spawn("connection", serve(std::move(connection), number));
 }
 
-asio::awaitable<void> Worker::serve(std::shared_ptr<Connection> connection) {
+asio::awaitable<void> Worker::serve(std::shared_ptr<Connection> connection, std::uint64_t number) {
   co_await connection->serve();
-  connections_.erase(connection);
+  connections_.erase(number);
   open_connections_.store(connections_.size(), std::memory_order_relaxed);
   // Nothing suspends between its look at `stopping` and the message, so the message arrives before
   // the broker has stopped its last worker.
@@ -76,30 +77,30 @@ void Worker::arm_deadline_check() {
 void Worker::check_deadlines() {
   check_timer_ = 0;
   const auto now = runtime_.now();
-  for (const auto& connection : connections_) connection->check_deadlines(now);
+  for (const auto& [number, connection] : connections_) connection->check_deadlines(now);
   arm_deadline_check();
 }
 
 std::size_t Worker::requests_under_way() const noexcept {
   std::size_t count = 0;
-  for (const auto& connection : connections_) count += connection->requests_under_way();
+  for (const auto& [number, connection] : connections_) count += connection->requests_under_way();
   return count;
 }
 
 asio::awaitable<void> Worker::stop(base::TimePoint deadline) {
-  for (const auto& connection : connections_) connection->drain();
+  for (const auto& [number, connection] : connections_) connection->drain();
   while (requests_under_way() > 0 && runtime_.now() < deadline)
     co_await runtime_.sleep_for(std::chrono::milliseconds(2));
   for (const auto& [id, partition] : partitions_.all()) partition->close();
   {
     const auto draining = connections_;
-    for (const auto& connection : draining) connection->finish();
+    for (const auto& [number, connection] : draining) connection->finish();
   }
   while (!connections_.empty() && runtime_.now() < deadline)
     co_await runtime_.sleep_for(std::chrono::milliseconds(2));
   {
     const auto stubborn = connections_;
-    for (const auto& connection : stubborn) connection->close();
+    for (const auto& [number, connection] : stubborn) connection->close();
   }
   if (check_timer_ != 0) runtime_.cancel_timer(std::exchange(check_timer_, 0));
   co_await tasks_.wait();

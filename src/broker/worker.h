@@ -1,8 +1,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 
 #include "broker/core.h"
 #include "net/memory_budget.h"
@@ -49,7 +49,7 @@ class Worker {
 
  private:
   void serve_new(std::shared_ptr<Connection> connection);
-  asio::awaitable<void> serve(std::shared_ptr<Connection> connection);
+  asio::awaitable<void> serve(std::shared_ptr<Connection> connection, std::uint64_t number);
   void hand_over(MovingConnection moving, Worker& to);
   void arm_deadline_check();
   void check_deadlines();
@@ -63,7 +63,8 @@ class Worker {
   net::MemoryBudget answer_budget_;
   net::MemoryBudget hello_budget_;
   replication::PartitionTable partitions_;
-  std::set<std::shared_ptr<Connection>> connections_;
+  std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;  // in the order they came
+  std::uint64_t last_connection_ = 0;
   std::atomic<std::size_t> open_connections_{0};
   std::size_t alive_connections_ = 0;
   base::Runtime::TimerId check_timer_ = 0;
