@@ -22,6 +22,7 @@ struct DiskStatus {
   std::uint32_t partitions = 0;
   std::uint64_t write_rate = 0;  ///< bytes appended per second, of late
   ScrubStatus scrub;
+  IntactSince intact;  ///< -1: not known yet
 };
 
 /// All data directories of one broker. A partition lives on one disk for life; which one is found

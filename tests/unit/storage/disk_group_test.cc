@@ -51,6 +51,7 @@ struct Group : ::testing::Test {
     std::vector<storage::DiskGroup::Member> members;
     for (const auto& path : paths) members.push_back(member(path));
     group = std::make_unique<storage::DiskGroup>(std::move(members), files, runtime);
+    group->set_broker_epoch(++starts);
     std::vector<storage::LogSpec> known;
     for (int i = 0; i < partitions; ++i) known.push_back(spec(i));
     auto recovering = group->recover(std::move(known), std::move(being_deleted), {});
@@ -108,6 +109,7 @@ struct Group : ::testing::Test {
   model::TopicSettings settings;
   std::unique_ptr<storage::DiskGroup> group;
   std::vector<std::string> lines;
+  std::int64_t starts = 0;
   std::uint64_t incarnations = 0;
   std::uint64_t batches = 0;
 };
@@ -135,6 +137,17 @@ TEST_F(Group, NewPartitionsSpreadOverTheDisksAndStayThere) {
   ASSERT_EQ(status.size(), 2u);
   EXPECT_EQ(status[0].partitions, 3u);
   EXPECT_EQ(status[1].state, "ok");
+}
+
+TEST_F(Group, EachDiskSaysSinceWhenItIsIntact) {
+  const auto intact = [&](std::size_t disk) { return group->status()[disk].intact; };
+  ASSERT_TRUE(start({"a", "b"}, 0));
+  EXPECT_EQ(intact(0), (storage::IntactSince{1, 1}));
+  ASSERT_TRUE(stop());
+  for (const auto& file : files.files_below("b/journal")) ASSERT_TRUE(files.remove_file(file));
+  ASSERT_TRUE(start({"a", "b"}, 0));
+  EXPECT_EQ(intact(0), (storage::IntactSince{1, 1}));
+  EXPECT_EQ(intact(1), (storage::IntactSince{2, 2}));
 }
 
 TEST_F(Group, OneFailedDiskTakesOnlyItsPartitionsOffline) {
