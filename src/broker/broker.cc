@@ -43,6 +43,7 @@ Broker::Broker(BrokerParts parts)
   core_.metadata_kind = parts_.config.metadata;
   core_.topic_defaults = parts_.config.topic_defaults;
   core_.warnings = parts_.warnings;
+  core_.settings = parts_.settings;
   core_.home = &home_;
   core_.move_stream = parts_.move_stream;
   for (std::size_t i = 0; i < parts_.workers.size(); ++i)

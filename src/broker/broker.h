@@ -39,6 +39,7 @@ struct BrokerParts {
   const std::string* metadata_trouble = nullptr;
   std::string boot_id;                ///< of the machine's boot; empty: unknown
   std::vector<std::string> warnings;  ///< for `mqctl status`
+  std::vector<config::EffectiveSetting> settings;  ///< for `mqctl config show`
   /// Told what a start or stop is doing; may be empty.
   std::function<void(const std::string&)> on_status;
   /// Told of each partition whose log is recovered, before anybody is served from it; may be empty.

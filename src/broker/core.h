@@ -11,6 +11,7 @@
 #include "base/network.h"
 #include "broker/limits.h"
 #include "broker/rate_limited_log.h"
+#include "config/broker_config.h"
 #include "controller/controller.h"
 #include "protocol/frame.h"
 #include "protocol/status.h"
@@ -63,7 +64,8 @@ struct Core {
   std::string metadata_kind;
   base::Endpoint advertised;
   model::TopicSettings topic_defaults;
-  std::vector<std::string> warnings;  ///< repeated by `mqctl status`
+  std::vector<std::string> warnings;               ///< repeated by `mqctl status`
+  std::vector<config::EffectiveSetting> settings;  ///< of broker.toml, for `mqctl config show`
   base::TimePoint started_at;
 
   base::Runtime* home = nullptr;

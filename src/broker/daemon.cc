@@ -35,11 +35,11 @@ int exit_status_of(const protocol::Status& refusal) {
 
 }  // namespace
 
-Daemon::Daemon(config::BrokerConfig config, std::string config_file,
-               std::vector<std::string> warnings)
-    : config_(std::move(config)),
+Daemon::Daemon(config::LoadedConfig loaded, std::string config_file)
+    : config_(std::move(loaded.config)),
       config_file_(std::move(config_file)),
-      warnings_(std::move(warnings)) {
+      warnings_(std::move(loaded.warnings)),
+      settings_(std::move(loaded.settings)) {
   const std::size_t workers = workers_of(config_);
   for (std::size_t i = 0; i < workers; ++i)
     runtimes_.push_back(std::make_unique<base::RealRuntime>());
@@ -90,6 +90,7 @@ BrokerParts Daemon::parts() {
   parts.metadata_trouble = &metadata_trouble_;
   parts.boot_id = boot_id;
   parts.warnings = warnings_;
+  parts.settings = settings_;
   parts.on_status = [this](const std::string& text) { on_status(text); };
   return parts;
 }

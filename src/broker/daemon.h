@@ -23,7 +23,8 @@ namespace mq::broker {
 /// ends the process at once, which costs the next start a look at the newest segments.
 class Daemon {
  public:
-  Daemon(config::BrokerConfig config, std::string config_file, std::vector<std::string> warnings);
+  /// `loaded` has no errors.
+  Daemon(config::LoadedConfig loaded, std::string config_file);
   ~Daemon();
 
   /// Until it has stopped. The exit status of the process.
@@ -42,6 +43,7 @@ class Daemon {
   config::BrokerConfig config_;
   std::string config_file_;
   std::vector<std::string> warnings_;
+  std::vector<config::EffectiveSetting> settings_;
   base::Counters counters_;
   base::PosixFileSystem files_;
   std::vector<std::unique_ptr<base::RealRuntime>> runtimes_;

@@ -70,8 +70,7 @@ int run(const Options& options) {
   log.level = loaded.config.log_level;
   log.timestamps = !broker::ServiceManager::logs_to_journal();
   base::configure_log(log);
-  return broker::Daemon(std::move(loaded.config), options.config_file, std::move(loaded.warnings))
-      .run();
+  return broker::Daemon(std::move(loaded), options.config_file).run();
 }
 
 }  // namespace

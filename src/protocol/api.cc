@@ -28,6 +28,16 @@ std::string_view api_name(std::uint16_t key) noexcept {
       return "DescribeBroker";
     case ApiKey::trim_partitions:
       return "TrimPartitions";
+    case ApiKey::alter_topics:
+      return "AlterTopics";
+    case ApiKey::add_partitions:
+      return "AddPartitions";
+    case ApiKey::describe_config:
+      return "DescribeConfig";
+    case ApiKey::pull_image:
+      return "PullImage";
+    case ApiKey::report_replicas:
+      return "ReportReplicas";
   }
   return {};
 }

@@ -20,6 +20,11 @@ enum class ApiKey : std::uint16_t {
   describe_broker = 11,
   trim_partitions = 12,
   init_producer = 13,
+  alter_topics = 14,
+  add_partitions = 15,
+  pull_image = 16,       ///< between brokers
+  report_replicas = 17,  ///< between brokers
+  describe_config = 18,
 };
 
 struct ApiVersions {
@@ -30,18 +35,25 @@ struct ApiVersions {
 };
 
 /// What this release speaks, as Hello's answer tells it.
-inline constexpr std::array<ApiVersions, 12> kSupportedApis{{{ApiKey::hello, 0, 0},
-                                                             {ApiKey::metadata, 0, 0},
-                                                             {ApiKey::produce, 0, 0},
-                                                             {ApiKey::fetch, 0, 0},
-                                                             {ApiKey::list_offsets, 0, 1},
-                                                             {ApiKey::create_topics, 0, 0},
-                                                             {ApiKey::delete_topics, 0, 0},
-                                                             {ApiKey::list_topics, 0, 0},
-                                                             {ApiKey::describe_topics, 0, 0},
-                                                             {ApiKey::describe_broker, 0, 0},
-                                                             {ApiKey::trim_partitions, 0, 0},
-                                                             {ApiKey::init_producer, 0, 0}}};
+inline constexpr auto kSupportedApis = std::to_array<ApiVersions>({
+    {ApiKey::hello, 0, 0},
+    {ApiKey::metadata, 0, 0},
+    {ApiKey::produce, 0, 0},
+    {ApiKey::fetch, 0, 0},
+    {ApiKey::list_offsets, 0, 1},
+    {ApiKey::create_topics, 0, 0},
+    {ApiKey::delete_topics, 0, 0},
+    {ApiKey::list_topics, 0, 0},
+    {ApiKey::describe_topics, 0, 0},
+    {ApiKey::describe_broker, 0, 0},
+    {ApiKey::trim_partitions, 0, 0},
+    {ApiKey::init_producer, 0, 0},
+    {ApiKey::alter_topics, 0, 0},
+    {ApiKey::add_partitions, 0, 0},
+    {ApiKey::pull_image, 0, 0},
+    {ApiKey::report_replicas, 0, 0},
+    {ApiKey::describe_config, 0, 0},
+});
 
 /// "Produce"; "api 77" is for the caller to print when this is empty.
 std::string_view api_name(std::uint16_t key) noexcept;

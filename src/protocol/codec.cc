@@ -119,6 +119,21 @@ void write_names(const std::vector<std::string>& from,
   for (const std::string& name : from) *to.Add() = sendable_text(name, bytes_max);
 }
 
+bool read_uuids(const google::protobuf::RepeatedPtrField<std::string>& from,
+                std::vector<base::Uuid>& to, std::size_t items_max) {
+  if (static_cast<std::size_t>(from.size()) > items_max) return false;
+  to.resize(static_cast<std::size_t>(from.size()));
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (!read_uuid(from[static_cast<int>(i)], to[i])) return false;
+  }
+  return true;
+}
+
+void write_uuids(const std::vector<base::Uuid>& from,
+                 google::protobuf::RepeatedPtrField<std::string>& to) {
+  for (const base::Uuid& id : from) *to.Add() = id.raw();
+}
+
 bool read_brokers(const google::protobuf::RepeatedField<std::int64_t>& from,
                   std::vector<std::int32_t>& to) {
   if (static_cast<std::size_t>(from.size()) > kReplicasMax) return false;

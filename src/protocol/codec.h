@@ -164,6 +164,10 @@ void write_all(const std::vector<Struct>& from, google::protobuf::RepeatedPtrFie
 void write_names(const std::vector<std::string>& from,
                  google::protobuf::RepeatedPtrField<std::string>& to,
                  std::size_t bytes_max = kNameBytesMax);
+[[nodiscard]] bool read_uuids(const google::protobuf::RepeatedPtrField<std::string>& from,
+                              std::vector<base::Uuid>& to, std::size_t items_max = kEntriesMax);
+void write_uuids(const std::vector<base::Uuid>& from,
+                 google::protobuf::RepeatedPtrField<std::string>& to);
 /// Broker ids.
 [[nodiscard]] bool read_brokers(const google::protobuf::RepeatedField<std::int64_t>& from,
                                 std::vector<std::int32_t>& to);

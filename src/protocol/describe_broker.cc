@@ -20,6 +20,8 @@ bool read_disk(const wire::DiskDescription& from, DiskDescription& to) {
   to.bytes_total = from.bytes_total();
   to.write_rate = from.write_rate();
   to.scrubbed_bytes = from.scrubbed_bytes();
+  to.intact_since_disk = from.intact_since_disk();
+  to.intact_since_memory = from.intact_since_memory();
   return codec::read_text(from.path(), to.path, codec::kTextBytesMax) &&
          codec::read_text(from.state(), to.state, codec::kNameBytesMax) &&
          codec::read_optional_uuid(from.disk(), to.disk) &&
@@ -40,6 +42,8 @@ void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
   to.set_write_rate(from.write_rate);
   to.set_scrubbed_bytes(from.scrubbed_bytes);
   to.set_scrub_damaged_segments(from.scrub_damaged_segments);
+  to.set_intact_since_disk(from.intact_since_disk);
+  to.set_intact_since_memory(from.intact_since_memory);
 }
 
 bool read_counters(const google::protobuf::RepeatedPtrField<wire::Counter>& from,
@@ -64,6 +68,7 @@ void write_counters(const std::map<std::string, std::int64_t>& from,
 bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {
   to.resident_bytes = from.resident_bytes();
   to.recovery_bytes_read = from.recovery_bytes_read();
+  to.lease_lost = from.lease_lost();
   return codec::read_integer(from.uptime_ms(), to.uptime_ms) &&
          codec::read_integer(from.process_id(), to.process_id) &&
          codec::read_integer(from.cpu_user_ms(), to.cpu_user_ms) &&
@@ -74,7 +79,10 @@ bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerRespon
          codec::read_integer(from.partitions(), to.partitions) &&
          codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving) &&
          codec::read_integer(from.partitions_damaged(), to.partitions_damaged) &&
-         codec::read_integer(from.partitions_recovering(), to.partitions_recovering);
+         codec::read_integer(from.partitions_recovering(), to.partitions_recovering) &&
+         codec::read_integer(from.partitions_led(), to.partitions_led) &&
+         codec::read_integer(from.controller(), to.controller) &&
+         codec::read_integer(from.broker_epoch(), to.broker_epoch);
 }
 
 void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
@@ -91,6 +99,10 @@ void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerRespo
   to.set_partitions_damaged(from.partitions_damaged);
   to.set_partitions_recovering(from.partitions_recovering);
   to.set_recovery_bytes_read(from.recovery_bytes_read);
+  to.set_partitions_led(from.partitions_led);
+  to.set_controller(from.controller);
+  to.set_broker_epoch(from.broker_epoch);
+  to.set_lease_lost(from.lease_lost);
 }
 
 bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {
@@ -101,6 +113,7 @@ bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerRespo
          codec::read_text(from.metadata_kind(), to.metadata_kind, codec::kNameBytesMax) &&
          read_numbers(from, to) && codec::read_all(from.disks(), to.disks, read_disk) &&
          read_counters(from.counters(), to.counters) &&
+         codec::read_text(from.metadata_trouble(), to.metadata_trouble, codec::kTextBytesMax) &&
          codec::read_names(from.warnings(), to.warnings, codec::kTextBytesMax);
 }
 
@@ -113,6 +126,7 @@ void write_response(const DescribeBrokerResponse& from, wire::DescribeBrokerResp
   write_numbers(from, to);
   codec::write_all(from.disks, *to.mutable_disks(), write_disk);
   write_counters(from.counters, *to.mutable_counters());
+  to.set_metadata_trouble(codec::sendable_text(from.metadata_trouble, codec::kTextBytesMax));
   codec::write_names(from.warnings, *to.mutable_warnings(), codec::kTextBytesMax);
 }
 

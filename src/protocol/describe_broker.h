@@ -28,6 +28,9 @@ struct DiskDescription {
   std::uint64_t write_rate = 0;  ///< bytes appended per second, of late
   std::uint64_t scrubbed_bytes = 0;
   std::uint32_t scrub_damaged_segments = 0;
+  /// The broker epochs since which nothing confirmed can be missing, by durability; -1: not known.
+  std::int64_t intact_since_disk = -1;
+  std::int64_t intact_since_memory = -1;
   friend bool operator==(const DiskDescription&, const DiskDescription&) = default;
 };
 struct DescribeBrokerResponse {
@@ -44,13 +47,18 @@ struct DescribeBrokerResponse {
   std::uint32_t workers = 0;
   std::uint32_t connections = 0;
   std::uint32_t topics = 0;
-  std::uint32_t partitions = 0;
-  std::uint32_t partitions_not_serving = 0;
-  std::uint32_t partitions_damaged = 0;  ///< served, but for what a read found damaged
+  std::uint32_t partitions = 0;  ///< with a replica here
+  std::uint32_t partitions_led = 0;
+  std::uint32_t partitions_not_serving = 0;  ///< led here, but not served
+  std::uint32_t partitions_damaged = 0;      ///< served, but for what a read found damaged
   std::uint32_t partitions_recovering = 0;
   std::uint64_t recovery_bytes_read = 0;
   std::vector<DiskDescription> disks;
   std::map<std::string, std::int64_t> counters;
+  std::int32_t controller = -1;    ///< whom this broker takes for it; -1: nobody
+  std::int64_t broker_epoch = -1;  ///< of its registration
+  std::string metadata_trouble;    ///< what keeps the metadata store from answering; empty: nothing
+  bool lease_lost = false;         ///< the store has not confirmed the broker's session of late
   std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats
   friend bool operator==(const DescribeBrokerResponse&, const DescribeBrokerResponse&) = default;
 };

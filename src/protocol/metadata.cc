@@ -1,6 +1,7 @@
 #include "protocol/metadata.h"
 
 #include "protocol/codec.h"
+#include "protocol/partition_codec.h"
 #include "protocol/proto/metadata.pb.h"
 
 namespace mq::protocol {
@@ -20,6 +21,7 @@ void write_request(const MetadataRequest& from, wire::MetadataRequest& to) {
 }
 
 bool read_broker(const wire::BrokerAddress& from, BrokerAddress& to) {
+  to.away = from.away();
   return codec::read_integer(from.id(), to.id) &&
          codec::read_text(from.host(), to.host, codec::kNameBytesMax) &&
          codec::read_integer(from.port(), to.port) && to.port <= 65'535;
@@ -29,31 +31,7 @@ void write_broker(const BrokerAddress& from, wire::BrokerAddress& to) {
   to.set_id(from.id);
   to.set_host(codec::sendable_text(from.host, codec::kNameBytesMax));
   to.set_port(from.port);
-}
-
-bool read_partition(const wire::PartitionMetadata& from, PartitionMetadata& to) {
-  return codec::read_integer(from.partition(), to.partition, 0) &&
-         codec::read_integer(from.leader(), to.leader) &&
-         codec::read_integer(from.leader_epoch(), to.leader_epoch) &&
-         codec::read_integer(from.partition_version(), to.partition_version) &&
-         codec::read_brokers(from.replicas(), to.replicas) &&
-         codec::read_brokers(from.in_sync(), to.in_sync);
-}
-
-void write_partition(const PartitionMetadata& from, wire::PartitionMetadata& to) {
-  to.set_partition(from.partition);
-  to.set_leader(from.leader);
-  to.set_leader_epoch(from.leader_epoch);
-  to.set_partition_version(from.partition_version);
-  codec::write_brokers(from.replicas, *to.mutable_replicas());
-  codec::write_brokers(from.in_sync, *to.mutable_in_sync());
-}
-
-bool rising(const std::vector<PartitionMetadata>& partitions) noexcept {
-  for (std::size_t i = 1; i < partitions.size(); ++i) {
-    if (partitions[i].partition <= partitions[i - 1].partition) return false;
-  }
-  return true;
+  to.set_away(from.away);
 }
 
 bool read_topic(const wire::TopicMetadata& from, TopicMetadata& to) {
@@ -61,7 +39,7 @@ bool read_topic(const wire::TopicMetadata& from, TopicMetadata& to) {
          codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
          codec::read_optional_uuid(from.id(), to.id) &&
          codec::read_integer(from.batch_bytes_max(), to.batch_bytes_max) &&
-         codec::read_all(from.partitions(), to.partitions, read_partition) && rising(to.partitions);
+         codec::read_partitions(from.partitions(), to.partitions);
 }
 
 void write_topic(const TopicMetadata& from, wire::TopicMetadata& to) {
@@ -69,7 +47,7 @@ void write_topic(const TopicMetadata& from, wire::TopicMetadata& to) {
   to.set_name(codec::sendable_text(from.name, codec::kNameBytesMax));
   to.set_id(codec::optional_uuid(from.id));
   to.set_batch_bytes_max(from.batch_bytes_max);
-  codec::write_all(from.partitions, *to.mutable_partitions(), write_partition);
+  codec::write_partitions(from.partitions, *to.mutable_partitions());
 }
 
 bool read_response(const wire::MetadataResponse& from, MetadataResponse& to) {

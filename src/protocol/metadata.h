@@ -24,6 +24,7 @@ struct BrokerAddress {
   std::int32_t id = -1;
   std::string host;
   std::uint32_t port = 0;
+  bool away = false;  ///< registered, but not in the cluster now; nothing is led there
   friend bool operator==(const BrokerAddress&, const BrokerAddress&) = default;
 };
 struct PartitionMetadata {

@@ -34,6 +34,19 @@ std::size_t bytes_of(const TopicDescription& topic) {
   return bytes;
 }
 
+std::size_t bytes_of(const ImageTopic& topic) {
+  std::size_t bytes = kEntryBytes + topic.name.size();
+  for (const auto& [name, value] : topic.overrides) {
+    bytes += kEntryBytes + name.size() + value.size();
+  }
+  return bytes;
+}
+std::size_t bytes_of(const ImageBroker& broker) { return kEntryBytes + broker.host.size(); }
+std::size_t bytes_of(const base::Uuid&) { return kEntryBytes; }
+std::size_t bytes_of(const DeletingTopic& topic) {
+  return kEntryBytes + kNumberBytes * topic.brokers.size();
+}
+
 /// A topic without its partitions: of a piece that goes on with it, only what names it.
 TopicMetadata head_of(const TopicMetadata& topic, bool goes_on) {
   TopicMetadata head;
@@ -50,6 +63,15 @@ TopicDescription head_of(const TopicDescription& topic, bool goes_on) {
   if (goes_on) return head;
   head.status = topic.status;
   head.settings = topic.settings;
+  return head;
+}
+
+ImageTopic head_of(const ImageTopic& topic, bool goes_on) {
+  ImageTopic head;
+  head.name = topic.name;
+  head.id = topic.id;
+  head.hidden_from = topic.hidden_from;
+  if (!goes_on) head.overrides = topic.overrides;
   return head;
 }
 
@@ -85,6 +107,16 @@ class Cutter {
   std::size_t bytes_ = 0;
   std::vector<std::string> parts_;
 };
+
+/// A list without parts of its own goes on in the next piece.
+template <class Response, class Item>
+void cut_list(Cutter<Response>& cutter, std::vector<Item> Response::*list,
+              const Response& response) {
+  for (const Item& item : response.*list) {
+    cutter.fits(bytes_of(item));
+    (cutter.part().*list).push_back(item);
+  }
+}
 
 template <class Response>
 std::vector<std::string> cut_partitions(Cutter<Response> cutter, const Response& response) {
@@ -148,11 +180,22 @@ std::vector<std::string> encode_in_parts(const ListTopicsResponse& response) {
   ListTopicsResponse first;
   first.envelope = response.envelope;
   Cutter<ListTopicsResponse> cutter(std::move(first));
-  for (const auto& topic : response.topics) {
-    cutter.fits(bytes_of(topic));
-    cutter.part().topics.push_back(topic);
-  }
+  cut_list(cutter, &ListTopicsResponse::topics, response);
   return cutter.done();
+}
+
+std::vector<std::string> encode_in_parts(const PullImageResponse& response) {
+  PullImageResponse first;
+  first.envelope = response.envelope;
+  first.version = response.version;
+  first.base_version = response.base_version;
+  first.cluster_id = response.cluster_id;
+  first.controller = response.controller;
+  Cutter<PullImageResponse> cutter(std::move(first));
+  cut_list(cutter, &PullImageResponse::brokers, response);
+  cut_list(cutter, &PullImageResponse::removed, response);
+  cut_list(cutter, &PullImageResponse::deleting, response);
+  return cut_partitions(std::move(cutter), response);
 }
 
 void join(MetadataResponse& whole, MetadataResponse part) { join_partitions(whole, part); }
@@ -161,6 +204,12 @@ void join(DescribeTopicsResponse& whole, DescribeTopicsResponse part) {
 }
 void join(ListTopicsResponse& whole, ListTopicsResponse part) {
   move_all(whole.topics, part.topics);
+}
+void join(PullImageResponse& whole, PullImageResponse part) {
+  move_all(whole.brokers, part.brokers);
+  move_all(whole.removed, part.removed);
+  move_all(whole.deleting, part.deleting);
+  join_partitions(whole, part);
 }
 
 }  // namespace mq::protocol

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "protocol/metadata.h"
+#include "protocol/pull_image.h"
 #include "protocol/topics.h"
 
 namespace mq::protocol {
@@ -15,10 +16,12 @@ namespace mq::protocol {
 std::vector<std::string> encode_in_parts(const MetadataResponse& response);
 std::vector<std::string> encode_in_parts(const ListTopicsResponse& response);
 std::vector<std::string> encode_in_parts(const DescribeTopicsResponse& response);
+std::vector<std::string> encode_in_parts(const PullImageResponse& response);
 
 /// The other way round: adds the next piece of an answer to those before it.
 void join(MetadataResponse& whole, MetadataResponse part);
 void join(ListTopicsResponse& whole, ListTopicsResponse part);
 void join(DescribeTopicsResponse& whole, DescribeTopicsResponse part);
+void join(PullImageResponse& whole, PullImageResponse part);
 
 }  // namespace mq::protocol

@@ -1,33 +1,18 @@
 #include "protocol/topics.h"
 
 #include "protocol/codec.h"
-#include "protocol/proto/topics.pb.h"
+#include "protocol/partition_codec.h"
+#include "protocol/topics_codec.h"
 
 namespace mq::protocol {
 namespace {
-
-constexpr std::size_t kSettingsMax = 1024;
-
-bool read_settings(const google::protobuf::RepeatedPtrField<wire::TextSetting>& from,
-                   std::map<std::string, std::string>& to) {
-  if (static_cast<std::size_t>(from.size()) > kSettingsMax) return false;
-  for (const auto& setting : from) {
-    std::string name;
-    std::string value;
-    if (!codec::read_text(setting.name(), name, codec::kNameBytesMax) ||
-        !codec::read_text(setting.value(), value, codec::kNameBytesMax))
-      return false;
-    if (!to.emplace(std::move(name), std::move(value)).second) return false;  // given twice
-  }
-  return true;
-}
 
 bool read_new_topic(const wire::NewTopic& from, NewTopic& to) {
   return codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
          codec::read_integer(from.partitions(), to.partitions) &&
          codec::read_integer(from.replicas(), to.replicas) &&
          codec::read_integer(from.min_isr(), to.min_isr) &&
-         read_settings(from.settings(), to.settings);
+         codec::read_settings(from.settings(), to.settings);
 }
 
 void write_new_topic(const NewTopic& from, wire::NewTopic& to) {
@@ -35,11 +20,7 @@ void write_new_topic(const NewTopic& from, wire::NewTopic& to) {
   to.set_partitions(from.partitions);
   to.set_replicas(from.replicas);
   to.set_min_isr(from.min_isr);
-  for (const auto& [name, value] : from.settings) {
-    auto& setting = *to.add_settings();
-    setting.set_name(codec::sendable_text(name, codec::kNameBytesMax));
-    setting.set_value(codec::sendable_text(value, codec::kNameBytesMax));
-  }
+  codec::write_settings(from.settings, *to.mutable_settings());
 }
 
 bool read_create(const wire::CreateTopicsRequest& from, CreateTopicsRequest& to) {
@@ -54,31 +35,7 @@ void write_create(const CreateTopicsRequest& from, wire::CreateTopicsRequest& to
   to.set_validate_only(from.validate_only);
 }
 
-bool read_result(const wire::TopicResult& from, TopicResult& to) {
-  return codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
-         codec::read_entry_status(from, to.status) && codec::read_optional_uuid(from.id(), to.id) &&
-         codec::read_integer(from.partitions(), to.partitions);
-}
-
-void write_result(const TopicResult& from, wire::TopicResult& to) {
-  to.set_name(codec::sendable_text(from.name, codec::kNameBytesMax));
-  codec::write_entry_status(from.status, to);
-  to.set_id(codec::optional_uuid(from.id));
-  to.set_partitions(static_cast<std::uint64_t>(from.partitions));
-}
-
-/// The responses of create and delete have one shape, and so have the requests of delete and
-/// describe.
-template <class Message, class Struct>
-bool read_results(const Message& from, Struct& to) {
-  return codec::read_envelope(from, to.envelope) &&
-         codec::read_all(from.results(), to.results, read_result);
-}
-template <class Struct, class Message>
-void write_results(const Struct& from, Message& to) {
-  codec::write_envelope(from.envelope, to);
-  codec::write_all(from.results, *to.mutable_results(), write_result);
-}
+/// The requests of delete and describe have one shape.
 template <class Message, class Struct>
 bool read_named(const Message& from, Struct& to) {
   return codec::read_envelope(from, to.envelope) && codec::read_names(from.names(), to.names);
@@ -104,7 +61,8 @@ bool read_summary(const wire::TopicSummary& from, TopicSummary& to) {
          codec::read_uuid(from.id(), to.id) &&
          codec::read_integer(from.partitions(), to.partitions) &&
          codec::read_integer(from.replicas(), to.replicas) &&
-         codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving);
+         codec::read_integer(from.partitions_not_serving(), to.partitions_not_serving) &&
+         codec::read_integer(from.partitions_led(), to.partitions_led);
 }
 
 void write_summary(const TopicSummary& from, wire::TopicSummary& to) {
@@ -115,6 +73,7 @@ void write_summary(const TopicSummary& from, wire::TopicSummary& to) {
   to.set_bytes(from.bytes);
   to.set_records(from.records);
   to.set_partitions_not_serving(static_cast<std::uint64_t>(from.partitions_not_serving));
+  to.set_partitions_led(static_cast<std::uint64_t>(from.partitions_led));
 }
 
 bool read_summaries(const wire::ListTopicsResponse& from, ListTopicsResponse& to) {
@@ -170,7 +129,7 @@ void write_partition(const PartitionDescription& from, wire::PartitionDescriptio
 bool read_topic(const wire::TopicDescription& from, TopicDescription& to) {
   return codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
          codec::read_entry_status(from, to.status) && codec::read_optional_uuid(from.id(), to.id) &&
-         codec::read_all(from.settings(), to.settings, read_setting, kSettingsMax) &&
+         codec::read_all(from.settings(), to.settings, read_setting, codec::kSettingsMax) &&
          codec::read_all(from.partitions(), to.partitions, read_partition);
 }
 
@@ -198,13 +157,15 @@ std::string encode(const CreateTopicsRequest& request) {
   return codec::encode(request, write_create);
 }
 std::string encode(const CreateTopicsResponse& response) {
-  return codec::encode(response, write_results<CreateTopicsResponse, wire::CreateTopicsResponse>);
+  return codec::encode(response,
+                       codec::write_results<CreateTopicsResponse, wire::CreateTopicsResponse>);
 }
 std::string encode(const DeleteTopicsRequest& request) {
   return codec::encode(request, write_named<DeleteTopicsRequest, wire::DeleteTopicsRequest>);
 }
 std::string encode(const DeleteTopicsResponse& response) {
-  return codec::encode(response, write_results<DeleteTopicsResponse, wire::DeleteTopicsResponse>);
+  return codec::encode(response,
+                       codec::write_results<DeleteTopicsResponse, wire::DeleteTopicsResponse>);
 }
 std::string encode(const ListTopicsRequest& request) { return codec::encode(request, write_list); }
 std::string encode(const ListTopicsResponse& response) {
@@ -221,13 +182,15 @@ base::Result<CreateTopicsRequest> decode_create_topics_request(base::Bytes heade
   return codec::decode(header, read_create);
 }
 base::Result<CreateTopicsResponse> decode_create_topics_response(base::Bytes header) {
-  return codec::decode(header, read_results<wire::CreateTopicsResponse, CreateTopicsResponse>);
+  return codec::decode(header,
+                       codec::read_results<wire::CreateTopicsResponse, CreateTopicsResponse>);
 }
 base::Result<DeleteTopicsRequest> decode_delete_topics_request(base::Bytes header) {
   return codec::decode(header, read_named<wire::DeleteTopicsRequest, DeleteTopicsRequest>);
 }
 base::Result<DeleteTopicsResponse> decode_delete_topics_response(base::Bytes header) {
-  return codec::decode(header, read_results<wire::DeleteTopicsResponse, DeleteTopicsResponse>);
+  return codec::decode(header,
+                       codec::read_results<wire::DeleteTopicsResponse, DeleteTopicsResponse>);
 }
 base::Result<ListTopicsRequest> decode_list_topics_request(base::Bytes header) {
   return codec::decode(header, read_list);

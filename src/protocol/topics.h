@@ -26,7 +26,7 @@ struct CreateTopicsRequest {
   bool validate_only = false;
   friend bool operator==(const CreateTopicsRequest&, const CreateTopicsRequest&) = default;
 };
-/// One outcome per item of create and delete.
+/// One outcome per item of a change.
 struct TopicResult {
   std::string name;
   Status status;
@@ -58,9 +58,11 @@ struct TopicSummary {
   base::Uuid id;
   std::int32_t partitions = 0;
   std::int32_t replicas = 0;
-  std::uint64_t bytes = 0;    ///< on disk, leaders only
+  // Of the partitions that the broker asked leads:
+  std::uint64_t bytes = 0;    ///< on disk
   std::uint64_t records = 0;  ///< high watermark - log start, summed
   std::int32_t partitions_not_serving = 0;
+  std::int32_t partitions_led = 0;
   friend bool operator==(const TopicSummary&, const TopicSummary&) = default;
 };
 struct ListTopicsResponse {

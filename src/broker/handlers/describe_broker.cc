@@ -1,5 +1,7 @@
 #include "protocol/describe_broker.h"
 
+#include <algorithm>
+
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
 #include "broker/hop.h"
@@ -16,9 +18,11 @@ constexpr std::uint32_t kDamagedNamed = 20;
 
 /// On the home runtime.
 asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response) {
-  if (const auto trouble = core.controller->metadata_trouble(); !trouble.empty()) {
+  response.metadata_trouble = core.controller->metadata_trouble();
+  if (!response.metadata_trouble.empty()) {
     response.warnings.push_back(
-        trouble + "; producing and consuming go on, topics cannot be changed meanwhile");
+        response.metadata_trouble +
+        "; producing and consuming go on, topics cannot be changed meanwhile");
   }
   for (auto& disk : core.disks->status()) {
     protocol::DiskDescription out;
@@ -33,6 +37,8 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
     out.write_rate = disk.write_rate;
     out.scrubbed_bytes = disk.scrub.bytes;
     out.scrub_damaged_segments = disk.scrub.damaged_segments;
+    out.intact_since_disk = disk.intact.disk;
+    out.intact_since_memory = disk.intact.memory;
     response.disks.push_back(std::move(out));
   }
   co_return;
@@ -49,13 +55,16 @@ void describe_process(Core& core, base::Runtime& runtime, DescribeBrokerResponse
           .count();
 }
 
-void describe_partitions(const metadata::ClusterImage& image,
+void describe_partitions(const metadata::ClusterImage& image, model::BrokerId self,
                          const std::map<model::PartitionId, PartitionFacts>& facts,
                          DescribeBrokerResponse& response) {
   response.topics = static_cast<std::uint32_t>(image.topics().size());
   for (const auto& [name, topic] : image.topics()) {
     for (const auto& assignment : topic->partitions) {
+      if (std::ranges::find(assignment.replicas, self) == assignment.replicas.end()) continue;
       ++response.partitions;
+      if (assignment.leader != self) continue;
+      ++response.partitions_led;
       const auto found = facts.find(assignment.id);
       if (found == facts.end() || found->second.failure) {
         ++response.partitions_not_serving;
@@ -71,6 +80,7 @@ asio::awaitable<void> describe(Request request) {
   Core& core = request.core();
   DescribeBrokerResponse response;
   response.broker_id = core.id.value();
+  response.controller = core.controller->image()->controller().value();
   response.version = kVersion;
   response.cluster_id = core.cluster_id;
   response.metadata_kind = core.metadata_kind;
@@ -83,7 +93,7 @@ asio::awaitable<void> describe(Request request) {
   describe_process(core, request.worker().runtime(), response);
   co_await run_on(*core.home, describe_home(core, response));
   const auto facts = co_await gather_partition_facts(core);
-  describe_partitions(*core.controller->image(), facts, response);
+  describe_partitions(*core.controller->image(), core.id, facts, response);
   response.counters = core.counters.snapshot();
   response.envelope = core.envelope();
   request.answer(protocol::encode(response));

@@ -34,6 +34,7 @@ protocol::PartitionDescription describe(const Core& core,
   out.leader_epoch = assignment.leader_epoch.value();
   out.replicas = values(assignment.replicas);
   out.in_sync = values(assignment.isr);
+  if (assignment.leader != core.id) return out;  // its leader knows
   const auto found = facts.find(assignment.id);
   const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
   out.note = partition_note(core, fact);
@@ -74,7 +75,7 @@ asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequ
     protocol::TopicDescription unknown;
     unknown.name = name;
     unknown.status = core.status(protocol::WireError::unknown_topic,
-                                 controller::unknown_topic_text(*image, name));
+                                 metadata::unknown_topic_text(*image, name));
     response.topics.push_back(std::move(unknown));
   }
   response.envelope = core.envelope();

@@ -29,6 +29,16 @@ Handler handler_of(protocol::ApiKey key) noexcept {
       return handle_trim_partitions;
     case protocol::ApiKey::init_producer:
       return handle_init_producer;
+    case protocol::ApiKey::alter_topics:
+      return handle_alter_topics;
+    case protocol::ApiKey::add_partitions:
+      return handle_add_partitions;
+    case protocol::ApiKey::describe_config:
+      return handle_describe_config;
+    case protocol::ApiKey::pull_image:
+      return handle_pull_image;
+    case protocol::ApiKey::report_replicas:
+      return handle_report_replicas;
   }
   return nullptr;
 }

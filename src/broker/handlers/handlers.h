@@ -22,6 +22,11 @@ void handle_describe_topics(Request request);
 void handle_describe_broker(Request request);
 void handle_trim_partitions(Request request);
 void handle_init_producer(Request request);
+void handle_alter_topics(Request request);
+void handle_add_partitions(Request request);
+void handle_describe_config(Request request);
+void handle_pull_image(Request request);
+void handle_report_replicas(Request request);
 
 struct Api {
   protocol::ApiVersions versions;

@@ -9,7 +9,9 @@ namespace {
 
 using Facts = std::map<model::PartitionId, PartitionFacts>;
 
-protocol::TopicSummary summary_of(const metadata::TopicInfo& topic, const Facts& facts) {
+/// What this broker leads of the topic; whoever asks adds up what the brokers say.
+protocol::TopicSummary summary_of(const metadata::TopicInfo& topic, model::BrokerId self,
+                                  const Facts& facts) {
   protocol::TopicSummary summary;
   summary.name = topic.name;
   summary.id = topic.id;
@@ -17,6 +19,8 @@ protocol::TopicSummary summary_of(const metadata::TopicInfo& topic, const Facts&
   for (const auto& assignment : topic.partitions) {
     summary.replicas =
         std::max(summary.replicas, static_cast<std::int32_t>(assignment.replicas.size()));
+    if (assignment.leader != self) continue;
+    ++summary.partitions_led;
     const auto found = facts.find(assignment.id);
     if (found == facts.end() || found->second.failure) {
       ++summary.partitions_not_serving;
@@ -36,7 +40,7 @@ asio::awaitable<void> list(Request request) {
   const auto image = core.controller->image();
   protocol::ListTopicsResponse response;
   for (const auto& [name, topic] : image->topics())
-    response.topics.push_back(summary_of(*topic, facts));
+    response.topics.push_back(summary_of(*topic, core.id, facts));
   response.envelope = core.envelope();
   answer_in_frames(std::move(request), protocol::encode_in_parts(response));
 }

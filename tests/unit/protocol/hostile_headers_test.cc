@@ -105,6 +105,42 @@ TEST(HostileHeaders, TextIsUtf8OfBoundedLength) {
   EXPECT_FALSE(hello(16, std::string(129, 'v')));
 }
 
+TEST(HostileHeaders, ReportsAreBoundedAndOfKnownStates) {
+  const auto accepts = [](const std::string& header) {
+    return decode_report_replicas_request(base::as_bytes(header)).has_value();
+  };
+  const auto replica = [](std::uint64_t state) {
+    return WireWriter().bytes(1, partition(kTopic, 3)).number(2, state).text();
+  };
+  EXPECT_TRUE(accepts(WireWriter().bytes(18, replica(1)).text()));
+  EXPECT_FALSE(accepts(WireWriter().bytes(18, replica(2)).text()));
+  std::string most;
+  std::string deleted;
+  for (std::size_t i = 0; i < kReportsMax; ++i) {
+    most += WireWriter().bytes(18, replica(0)).text();
+    deleted += WireWriter().bytes(19, kTopic).text();
+  }
+  EXPECT_TRUE(accepts(most + deleted));
+  EXPECT_FALSE(accepts(most + WireWriter().bytes(18, replica(0)).text()));
+  EXPECT_FALSE(accepts(deleted + WireWriter().bytes(19, kTopic).text()));
+}
+
+TEST(HostileHeaders, PartitionsOfAnImageRise) {
+  const auto accepts = [](std::uint64_t first, std::uint64_t second) {
+    const auto one = [](std::uint64_t number) {
+      return WireWriter().signed_number(1, static_cast<std::int64_t>(number)).text();
+    };
+    const std::string topic =
+        WireWriter().bytes(2, kTopic).bytes(4, one(first)).bytes(4, one(second)).text();
+    return decode_pull_image_response(
+               base::as_bytes(WireWriter().bytes(1, "").bytes(21, topic).text()))
+        .has_value();
+  };
+  EXPECT_TRUE(accepts(1, 2));
+  EXPECT_FALSE(accepts(2, 2));
+  EXPECT_FALSE(accepts(3, 2));
+}
+
 TEST(HostileHeaders, SettingGivenTwiceIsRefused) {
   const std::string setting = WireWriter().bytes(1, "durability").bytes(2, "disk").text();
   const std::string topic =

@@ -4,13 +4,18 @@
 #include <tuple>
 #include <vector>
 
+#include "protocol/add_partitions.h"
+#include "protocol/alter_topics.h"
 #include "protocol/describe_broker.h"
+#include "protocol/describe_config.h"
 #include "protocol/fetch.h"
 #include "protocol/hello.h"
 #include "protocol/init_producer.h"
 #include "protocol/list_offsets.h"
 #include "protocol/metadata.h"
 #include "protocol/produce.h"
+#include "protocol/pull_image.h"
+#include "protocol/report_replicas.h"
 #include "protocol/topics.h"
 #include "protocol/trim_partitions.h"
 
@@ -50,7 +55,7 @@ inline MetadataResponse sample(MetadataResponse*) {
   return {sample_response_envelope(),
           sample_uuid(9),
           1,
-          {{1, "broker-1.example", 9500}, {2, "10.0.0.2", 65535}},
+          {{1, "broker-1.example", 9500}, {2, "10.0.0.2", 65535, true}},
           {{Status{}, "orders", sample_uuid(4), 1 << 20, {first, second}},
            {sample_status(), "order", {}, 0, {}}}};
 }
@@ -117,7 +122,7 @@ inline DeleteTopicsResponse sample(DeleteTopicsResponse*) {
 inline ListTopicsRequest sample(ListTopicsRequest*) { return {sample_request_envelope()}; }
 inline ListTopicsResponse sample(ListTopicsResponse*) {
   return {sample_response_envelope(),
-          {{"orders", sample_uuid(4), 12, 1, std::uint64_t{1} << 40, 1'000'000, 2}}};
+          {{"orders", sample_uuid(4), 12, 1, std::uint64_t{1} << 40, 1'000'000, 2, 7}}};
 }
 inline DescribeTopicsRequest sample(DescribeTopicsRequest*) {
   return {sample_request_envelope(), {"orders"}};
@@ -148,20 +153,81 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.connections = 17;
   response.topics = 3;
   response.partitions = 24;
+  response.partitions_led = 9;
   response.partitions_not_serving = 1;
   response.partitions_damaged = 2;
   response.partitions_recovering = 5;
   response.recovery_bytes_read = 1 << 30;
-  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), "", 400, 500, 6},
+  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), "", 400, 500, 6, 7, 8},
                     {"/mnt/b", "failed", 1, 2, 3, 4, {}, "fdatasync failed"}};
   response.counters = {{"appends", 12}, {"invariant_violations.PAR-1", -1}};
   response.warnings = {"partition 4 is corrupt"};
+  response.controller = 3;
+  response.broker_epoch = 17;
+  response.metadata_trouble = "ZooKeeper does not answer";
+  response.lease_lost = true;
   return response;
 }
 
 inline InitProducerRequest sample(InitProducerRequest*) { return {sample_request_envelope()}; }
 inline InitProducerResponse sample(InitProducerResponse*) {
   return {sample_response_envelope(), 5'000'000'000, 3};
+}
+
+inline PullImageRequest sample(PullImageRequest*) {
+  return {sample_request_envelope(), 2, 17, (std::uint64_t{4} << 32) | 9};
+}
+inline PullImageResponse sample(PullImageResponse*) {
+  const PartitionMetadata first{0, 1, 5, 6, {1}, {1}};
+  const PartitionMetadata second{4, -1, 8, 9, {2}, {2}};
+  return {sample_response_envelope(),
+          (std::uint64_t{4} << 32) | 11,
+          (std::uint64_t{4} << 32) | 9,
+          sample_uuid(9),
+          1,
+          {{1, 16, "broker-1.example", 9500}, {2, 17, "10.0.0.2", 65535, true}},
+          {{"orders", sample_uuid(4), {{"retention.age", "14d"}}, {first, second}, 4},
+           {"plain", sample_uuid(5), {}, {}, 0}},
+          {sample_uuid(6), sample_uuid(7)},
+          {{sample_uuid(6), {1, 3}}, {sample_uuid(8), {}}}};
+}
+inline ReportReplicasRequest sample(ReportReplicasRequest*) {
+  return {sample_request_envelope(),
+          2,
+          17,
+          {{sample_partition(0),
+            ReplicaState::opened,
+            model::LeaderEpoch(5),
+            model::Offset(900),
+            model::BrokerEpoch(16),
+            {}},
+           {sample_partition(3), ReplicaState::failed, {}, {}, {}, sample_status()}},
+          {sample_uuid(6)}};
+}
+inline ReportReplicasResponse sample(ReportReplicasResponse*) {
+  return {sample_response_envelope()};
+}
+
+inline AlterTopicsRequest sample(AlterTopicsRequest*) {
+  return {sample_request_envelope(),
+          {{"orders", {{"durability", "memory"}, {"retention.age", "7d"}}, {"segment.bytes"}},
+           {"plain", {}, {"batch.bytes", "segment.age"}}}};
+}
+inline AlterTopicsResponse sample(AlterTopicsResponse*) {
+  return {sample_response_envelope(),
+          {{"orders", {}, sample_uuid(4), 12}, {"plain", sample_status(), {}, 0}}};
+}
+inline AddPartitionsRequest sample(AddPartitionsRequest*) {
+  return {sample_request_envelope(), {{"orders", 24}, {"plain", 2}}};
+}
+inline AddPartitionsResponse sample(AddPartitionsResponse*) {
+  return {sample_response_envelope(),
+          {{"orders", {}, sample_uuid(4), 24}, {"plain", sample_status(), {}, 0}}};
+}
+inline DescribeConfigRequest sample(DescribeConfigRequest*) { return {sample_request_envelope()}; }
+inline DescribeConfigResponse sample(DescribeConfigResponse*) {
+  return {sample_response_envelope(),
+          {{"broker.id", "1", "/etc/mq/broker.toml:2"}, {"log.level", "\"info\"", "built-in"}}};
 }
 
 template <class Message>
@@ -172,11 +238,15 @@ Message sample() {
 using Requests =
     std::tuple<HelloRequest, MetadataRequest, ProduceRequest, FetchRequest, ListOffsetsRequest,
                CreateTopicsRequest, DeleteTopicsRequest, ListTopicsRequest, DescribeTopicsRequest,
-               DescribeBrokerRequest, InitProducerRequest, TrimPartitionsRequest>;
-using Responses = std::tuple<HelloResponse, MetadataResponse, ProduceResponse, FetchResponse,
-                             ListOffsetsResponse, CreateTopicsResponse, DeleteTopicsResponse,
-                             ListTopicsResponse, DescribeTopicsResponse, DescribeBrokerResponse,
-                             InitProducerResponse, TrimPartitionsResponse>;
+               DescribeBrokerRequest, InitProducerRequest, TrimPartitionsRequest, PullImageRequest,
+               ReportReplicasRequest, AlterTopicsRequest, AddPartitionsRequest,
+               DescribeConfigRequest>;
+using Responses =
+    std::tuple<HelloResponse, MetadataResponse, ProduceResponse, FetchResponse, ListOffsetsResponse,
+               CreateTopicsResponse, DeleteTopicsResponse, ListTopicsResponse,
+               DescribeTopicsResponse, DescribeBrokerResponse, InitProducerResponse,
+               TrimPartitionsResponse, PullImageResponse, ReportReplicasResponse,
+               AlterTopicsResponse, AddPartitionsResponse, DescribeConfigResponse>;
 
 // One name for all decoders, chosen by the type that is wanted.
 #define MQ_TEST_DECODER(Type, function) \
@@ -205,6 +275,16 @@ MQ_TEST_DECODER(InitProducerRequest, decode_init_producer_request)
 MQ_TEST_DECODER(InitProducerResponse, decode_init_producer_response)
 MQ_TEST_DECODER(TrimPartitionsRequest, decode_trim_partitions_request)
 MQ_TEST_DECODER(TrimPartitionsResponse, decode_trim_partitions_response)
+MQ_TEST_DECODER(PullImageRequest, decode_pull_image_request)
+MQ_TEST_DECODER(PullImageResponse, decode_pull_image_response)
+MQ_TEST_DECODER(ReportReplicasRequest, decode_report_replicas_request)
+MQ_TEST_DECODER(ReportReplicasResponse, decode_report_replicas_response)
+MQ_TEST_DECODER(AlterTopicsRequest, decode_alter_topics_request)
+MQ_TEST_DECODER(AlterTopicsResponse, decode_alter_topics_response)
+MQ_TEST_DECODER(AddPartitionsRequest, decode_add_partitions_request)
+MQ_TEST_DECODER(AddPartitionsResponse, decode_add_partitions_response)
+MQ_TEST_DECODER(DescribeConfigRequest, decode_describe_config_request)
+MQ_TEST_DECODER(DescribeConfigResponse, decode_describe_config_response)
 #undef MQ_TEST_DECODER
 
 template <class Message>

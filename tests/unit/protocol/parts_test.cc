@@ -116,5 +116,31 @@ TEST(Parts, AListOfTopicsIsSpread) {
   EXPECT_EQ(joined(parts, &decode_list_topics_response), response);
 }
 
+ImageTopic image_topic(std::size_t number, std::int32_t partitions) {
+  ImageTopic topic;
+  topic.name = "topic-" + std::to_string(number);
+  topic.id = base::Uuid::from_random(number, 1);
+  topic.overrides = {{"retention.age", "14d"}};
+  for (std::int32_t i = 0; i < partitions; ++i) topic.partitions.push_back(partition(i));
+  return topic;
+}
+
+TEST(Parts, AnImageIsSpreadWithEachOfItsLists) {
+  PullImageResponse response;
+  response.version = 12;
+  response.base_version = 7;
+  response.cluster_id = base::Uuid::from_random(1, 2);
+  response.controller = 1;
+  response.brokers = {{1, 4, "broker-1", 9500}, {2, 9, "broker-2", 9500}};
+  for (std::uint64_t i = 1; i <= 20'000; ++i) {
+    response.removed.push_back(base::Uuid::from_random(i, 2));
+    response.deleting.push_back({base::Uuid::from_random(i, 3), {1, 2}});
+  }
+  response.topics = {image_topic(1, 3), image_topic(2, 30'000), image_topic(3, 0)};
+  const auto parts = encode_in_parts(response);
+  EXPECT_GT(parts.size(), 5U);
+  EXPECT_EQ(joined(parts, &decode_pull_image_response), response);
+}
+
 }  // namespace
 }  // namespace mq::protocol

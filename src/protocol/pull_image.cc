@@ -1,0 +1,108 @@
+#include "protocol/pull_image.h"
+
+#include "protocol/codec.h"
+#include "protocol/partition_codec.h"
+#include "protocol/proto/pull_image.pb.h"
+
+namespace mq::protocol {
+namespace {
+
+bool read_request(const wire::PullImageRequest& from, PullImageRequest& to) {
+  to.have_version = from.have_version();
+  return codec::read_envelope(from, to.envelope) && codec::read_integer(from.broker(), to.broker) &&
+         codec::read_integer(from.broker_epoch(), to.broker_epoch);
+}
+
+void write_request(const PullImageRequest& from, wire::PullImageRequest& to) {
+  codec::write_envelope(from.envelope, to);
+  to.set_broker(from.broker);
+  to.set_broker_epoch(from.broker_epoch);
+  to.set_have_version(from.have_version);
+}
+
+bool read_broker(const wire::ImageBroker& from, ImageBroker& to) {
+  to.away = from.away();
+  return codec::read_integer(from.id(), to.id) && codec::read_integer(from.epoch(), to.epoch) &&
+         codec::read_text(from.host(), to.host, codec::kNameBytesMax) &&
+         codec::read_integer(from.port(), to.port) && to.port <= 65'535;
+}
+
+void write_broker(const ImageBroker& from, wire::ImageBroker& to) {
+  to.set_id(from.id);
+  to.set_epoch(from.epoch);
+  to.set_host(codec::sendable_text(from.host, codec::kNameBytesMax));
+  to.set_port(from.port);
+  to.set_away(from.away);
+}
+
+/// Above none, a number that a partition can have, one higher: the default of the field is -1.
+bool read_hidden_from(std::uint64_t from, std::int32_t& to) noexcept {
+  if (from == 0) return true;
+  return codec::read_integer(from - 1, to);
+}
+
+bool read_topic(const wire::ImageTopic& from, ImageTopic& to) {
+  return read_hidden_from(from.hidden_from_plus_one(), to.hidden_from) &&
+         codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
+         codec::read_uuid(from.id(), to.id) &&
+         codec::read_settings(from.overrides(), to.overrides) &&
+         codec::read_partitions(from.partitions(), to.partitions);
+}
+
+void write_topic(const ImageTopic& from, wire::ImageTopic& to) {
+  to.set_name(codec::sendable_text(from.name, codec::kNameBytesMax));
+  to.set_id(from.id.raw());
+  codec::write_settings(from.overrides, *to.mutable_overrides());
+  codec::write_partitions(from.partitions, *to.mutable_partitions());
+  to.set_hidden_from_plus_one(static_cast<std::uint64_t>(from.hidden_from + 1));
+}
+
+bool read_deleting(const wire::DeletingTopic& from, DeletingTopic& to) {
+  return codec::read_uuid(from.id(), to.id) && codec::read_brokers(from.brokers(), to.brokers);
+}
+
+void write_deleting(const DeletingTopic& from, wire::DeletingTopic& to) {
+  to.set_id(from.id.raw());
+  codec::write_brokers(from.brokers, *to.mutable_brokers());
+}
+
+bool read_response(const wire::PullImageResponse& from, PullImageResponse& to) {
+  to.version = from.version();
+  to.base_version = from.base_version();
+  return codec::read_envelope(from, to.envelope) &&
+         codec::read_optional_uuid(from.cluster_id(), to.cluster_id) &&
+         codec::read_integer(from.controller(), to.controller) &&
+         codec::read_all(from.brokers(), to.brokers, read_broker) &&
+         codec::read_all(from.topics(), to.topics, read_topic) &&
+         codec::read_uuids(from.removed(), to.removed) &&
+         codec::read_all(from.deleting(), to.deleting, read_deleting);
+}
+
+void write_response(const PullImageResponse& from, wire::PullImageResponse& to) {
+  codec::write_envelope(from.envelope, to);
+  to.set_version(from.version);
+  to.set_base_version(from.base_version);
+  to.set_cluster_id(codec::optional_uuid(from.cluster_id));
+  to.set_controller(from.controller);
+  codec::write_all(from.brokers, *to.mutable_brokers(), write_broker);
+  codec::write_all(from.topics, *to.mutable_topics(), write_topic);
+  codec::write_uuids(from.removed, *to.mutable_removed());
+  codec::write_all(from.deleting, *to.mutable_deleting(), write_deleting);
+}
+
+}  // namespace
+
+std::string encode(const PullImageRequest& request) {
+  return codec::encode(request, write_request);
+}
+std::string encode(const PullImageResponse& response) {
+  return codec::encode(response, write_response);
+}
+base::Result<PullImageRequest> decode_pull_image_request(base::Bytes header) {
+  return codec::decode(header, read_request);
+}
+base::Result<PullImageResponse> decode_pull_image_response(base::Bytes header) {
+  return codec::decode(header, read_response);
+}
+
+}  // namespace mq::protocol

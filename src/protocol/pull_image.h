@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "protocol/metadata.h"
+#include "protocol/status.h"
+
+namespace mq::protocol {
+
+/// A broker asks the controller for the cluster image: answered when there is a newer one than it
+/// has, or at the deadline with nothing new.
+struct PullImageRequest {
+  RequestEnvelope envelope;
+  std::int32_t broker = -1;
+  std::int64_t broker_epoch = -1;  ///< of its registration; another one is STALE_BROKER_EPOCH
+  /// What the broker has, and more: leaders and removals of this image are in force on all of its
+  /// workers. 0: nothing.
+  std::uint64_t have_version = 0;
+  friend bool operator==(const PullImageRequest&, const PullImageRequest&) = default;
+};
+struct ImageBroker {
+  std::int32_t id = -1;
+  std::int64_t epoch = -1;
+  std::string host;
+  std::uint32_t port = 0;
+  bool away = false;  ///< it has been registered, and is not live
+  friend bool operator==(const ImageBroker&, const ImageBroker&) = default;
+};
+struct ImageTopic {
+  std::string name;
+  base::Uuid id;
+  std::map<std::string, std::string> overrides;  ///< as text; each broker adds its defaults
+  std::vector<PartitionMetadata> partitions;     ///< all of them, ascending
+  /// Clients are not shown the partitions from this number on: their replicas are being made, and
+  /// may be taken back. -1: none.
+  std::int32_t hidden_from = -1;
+  friend bool operator==(const ImageTopic&, const ImageTopic&) = default;
+};
+/// A topic whose replicas are being deleted.
+struct DeletingTopic {
+  base::Uuid id;
+  std::vector<std::int32_t> brokers;  ///< those that still have to report it as deleted
+  friend bool operator==(const DeletingTopic&, const DeletingTopic&) = default;
+};
+/// A snapshot is everything; else it is what changed since `base_version`, which is the request's
+/// have_version. Brokers and deleting topics are listed whole in both.
+struct PullImageResponse {
+  ResponseEnvelope envelope;
+  std::uint64_t version = 0;       ///< equal to base_version: nothing new
+  std::uint64_t base_version = 0;  ///< 0: this is a snapshot
+  base::Uuid cluster_id;
+  std::int32_t controller = -1;
+  std::vector<ImageBroker> brokers;
+  std::vector<ImageTopic> topics;  ///< of a delta: those that are new or changed
+  std::vector<base::Uuid> removed;
+  std::vector<DeletingTopic> deleting;
+  friend bool operator==(const PullImageResponse&, const PullImageResponse&) = default;
+};
+
+std::string encode(const PullImageRequest&);
+std::string encode(const PullImageResponse&);
+base::Result<PullImageRequest> decode_pull_image_request(base::Bytes header);
+base::Result<PullImageResponse> decode_pull_image_response(base::Bytes header);
+
+}  // namespace mq::protocol

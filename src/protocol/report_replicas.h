@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "base/uuid.h"
+#include "model/ids.h"
+#include "protocol/status.h"
+
+namespace mq::protocol {
+
+enum class ReplicaState : std::uint8_t {
+  opened = 0,  ///< recovered, or newly made: it may lead
+  failed = 1,  ///< it cannot be served; the text says why
+};
+
+/// What a broker has found out about one replica of its own.
+struct ReplicaReport {
+  model::PartitionId partition;
+  ReplicaState state = ReplicaState::opened;
+  model::LeaderEpoch last_leader_epoch;  ///< the newest in the log; -1: none
+  model::Offset log_end_offset;          ///< -1 if it failed
+  /// Since this registration nothing can be missing from the log.
+  model::BrokerEpoch intact_since;
+  Status reason;  ///< of one that failed
+  friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
+};
+/// Each replica is reported once for each registration of its broker, and again when a leader epoch
+/// was not above the log's.
+struct ReportReplicasRequest {
+  RequestEnvelope envelope;
+  std::int32_t broker = -1;
+  std::int64_t broker_epoch = -1;
+  std::vector<ReplicaReport> replicas;
+  std::vector<base::Uuid> deleted;  ///< topics of which this broker has no file any more
+  friend bool operator==(const ReportReplicasRequest&, const ReportReplicasRequest&) = default;
+};
+/// OK: the controller has taken all of it in. Reports may be repeated.
+struct ReportReplicasResponse {
+  ResponseEnvelope envelope;
+  friend bool operator==(const ReportReplicasResponse&, const ReportReplicasResponse&) = default;
+};
+
+/// Entries of one request, replicas and deleted topics together.
+inline constexpr std::size_t kReportsMax = 2000;
+
+std::string encode(const ReportReplicasRequest&);
+std::string encode(const ReportReplicasResponse&);
+base::Result<ReportReplicasRequest> decode_report_replicas_request(base::Bytes header);
+base::Result<ReportReplicasResponse> decode_report_replicas_response(base::Bytes header);
+
+}  // namespace mq::protocol
