@@ -31,6 +31,12 @@ struct CreatedTopic {
   std::int32_t partitions = 0;
 };
 
+/// What alter_topics() changes of one topic; settings that are not named stay.
+struct TopicChange {
+  std::map<std::string, std::string> set;  ///< as text: {"retention.age", "14d"}
+  std::vector<std::string> unset;          ///< back to the broker's default
+};
+
 struct TopicSummary {
   std::string name;
   std::string id;
@@ -38,6 +44,7 @@ struct TopicSummary {
   std::int32_t replicas = 0;
   std::uint64_t bytes = 0;  ///< on disk, leaders only
   std::uint64_t records = 0;
+  /// Without a leader, or whose leader does not serve them or was not reached.
   std::int32_t partitions_not_serving = 0;
 };
 
@@ -46,6 +53,16 @@ struct TopicSetting {
   std::string value;
   std::string origin;  ///< "topic", "broker.toml", "built-in"
 };
+/// Where a partition is, as the cluster's metadata says.
+struct PartitionInfo {
+  std::string topic;
+  std::int32_t partition = -1;
+  std::int32_t leader = -1;  ///< broker id; -1: none
+  std::int32_t leader_epoch = -1;
+  std::vector<std::int32_t> replicas;
+  std::vector<std::int32_t> in_sync;
+};
+/// What the partition's leader says of it; offsets are -1 when it has none or was not reached.
 struct PartitionDescription {
   std::int32_t partition = -1;
   std::int32_t leader = -1;  ///< broker id; -1: none
@@ -69,6 +86,7 @@ struct TopicDescription {
 struct BrokerInfo {
   std::int32_t id = -1;
   std::string address;  ///< as advertised: "host:port"
+  bool away = false;    ///< registered, but not in the cluster now
 };
 struct ClusterDescription {
   std::string id;                ///< 32 hex digits
@@ -87,6 +105,9 @@ struct DiskDescription {
   std::uint64_t write_rate = 0;  ///< bytes per second, of late
   std::uint64_t scrubbed_bytes = 0;
   std::uint32_t scrub_damaged_segments = 0;
+  /// The broker epochs since which nothing confirmed can be missing, by durability; -1: not known.
+  std::int64_t intact_since_disk = -1;
+  std::int64_t intact_since_memory = -1;
 };
 struct BrokerDescription {
   std::int32_t id = -1;
@@ -101,23 +122,34 @@ struct BrokerDescription {
   std::uint32_t workers = 0;
   std::uint32_t connections = 0;
   std::uint32_t topics = 0;
-  std::uint32_t partitions = 0;
-  std::uint32_t partitions_not_serving = 0;
-  std::uint32_t partitions_damaged = 0;  ///< served, but for what a read found damaged
+  std::uint32_t partitions = 0;  ///< with a replica there
+  std::uint32_t partitions_led = 0;
+  std::uint32_t partitions_not_serving = 0;  ///< led, but not served
+  std::uint32_t partitions_damaged = 0;      ///< served, but for what a read found damaged
   /// After an unclean stop: partitions whose logs are still read.
   std::uint32_t partitions_recovering = 0;
   std::uint64_t recovery_bytes_read = 0;
   std::vector<DiskDescription> disks;
+  std::int32_t controller = -1;    ///< whom this broker takes for it; -1: nobody
+  std::int64_t broker_epoch = -1;  ///< of its registration
+  std::string metadata_trouble;    ///< what keeps the metadata store from answering; empty: nothing
+  bool lease_lost = false;  ///< the metadata store has not confirmed the broker's session of late
   std::map<std::string, std::int64_t> counters;
   std::vector<std::string> warnings;
 };
+/// One key of broker.toml with the value in force.
+struct ConfigSetting {
+  std::string name;
+  std::string value;   ///< as it would stand in the file
+  std::string origin;  ///< "built-in", "/etc/mq/broker.toml:4", "--set", an environment variable
+};
 
-/// Creates, deletes and describes. Every call blocks for at most request_timeout.
+/// Creates, changes, deletes and describes. Every call blocks for at most request_timeout.
 ///
 /// Threads: all members may be called from any thread; the admin owns one I/O thread. Errors: a
 /// call with several items returns one outcome for each; when no broker could be asked, each item
-/// has that error. A create or delete has returned only when the broker asked knows of the change,
-/// so that the next call of this client sees it.
+/// has that error. Changes go to the controller, wherever it is by then; one has returned only when
+/// the cluster's metadata shows it, so that the next call of this client sees it.
 class MQ_EXPORT Admin {
  public:
   /// Connects; fails with unreachable, not_mq, wrong_cluster or invalid_client_config.
@@ -128,8 +160,16 @@ class MQ_EXPORT Admin {
 
   PerItem<CreatedTopic> create_topics(const std::vector<NewTopic>& topics, bool dry_run = false);
   PerItem<void> delete_topics(const std::vector<std::string>& names);
+  /// Changes settings of topics that exist. An outcome that got lost is resolved by asking again.
+  PerItem<void> alter_topics(const std::map<std::string, TopicChange>& changes);
+  /// Gives topics more partitions: how many there are to be, at least what there is. The number
+  /// there is then. Records with a key may go to another partition than before.
+  PerItem<std::int32_t> add_partitions(const std::map<std::string, std::int32_t>& totals);
   Result<std::vector<TopicSummary>> list_topics();
   PerItem<TopicDescription> describe_topics(const std::vector<std::string>& names);
+
+  /// All partitions of all topics, by topic and number.
+  Result<std::vector<PartitionInfo>> list_partitions();
 
   /// Removes the records below an offset, which is the first one that stays; at most the
   /// partition's high watermark. The new log start of each partition; one that was there already or
@@ -138,8 +178,10 @@ class MQ_EXPORT Admin {
       const std::map<TopicPartition, std::int64_t>& to);
 
   Result<ClusterDescription> describe_cluster();
-  /// Every broker of the cluster, each asked itself.
+  /// Every broker of the cluster, each asked itself, all at once; unreachable for one that is away.
   std::map<std::int32_t, Result<BrokerDescription>> describe_brokers();
+  /// The settings in force at every broker.
+  std::map<std::int32_t, Result<std::vector<ConfigSetting>>> describe_configs();
 
   /// Ends the I/O thread; calls in progress return closed. Again: does nothing.
   Result<void> close(Duration timeout);

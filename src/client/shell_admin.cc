@@ -61,6 +61,22 @@ PerItem<void> Admin::delete_topics(const std::vector<std::string>& names) {
   return closed;
 }
 
+PerItem<void> Admin::alter_topics(const std::map<std::string, TopicChange>& changes) {
+  if (auto outcomes = impl_->io.call(impl_->core.alter_topics(changes)))
+    return std::move(*outcomes);
+  PerItem<void> closed;
+  for (const auto& [name, change] : changes) closed.emplace(name, closed_error());
+  return closed;
+}
+
+PerItem<std::int32_t> Admin::add_partitions(const std::map<std::string, std::int32_t>& totals) {
+  if (auto outcomes = impl_->io.call(impl_->core.add_partitions(totals)))
+    return std::move(*outcomes);
+  PerItem<std::int32_t> closed;
+  for (const auto& [name, total] : totals) closed.emplace(name, closed_error());
+  return closed;
+}
+
 Result<std::vector<TopicSummary>> Admin::list_topics() {
   if (auto topics = impl_->io.call(impl_->core.list_topics())) return std::move(*topics);
   return closed_error();
@@ -72,6 +88,12 @@ PerItem<TopicDescription> Admin::describe_topics(const std::vector<std::string>&
   PerItem<TopicDescription> closed;
   for (const std::string& name : names) closed.emplace(name, closed_error());
   return closed;
+}
+
+Result<std::vector<PartitionInfo>> Admin::list_partitions() {
+  if (auto partitions = impl_->io.call(impl_->core.list_partitions()))
+    return std::move(*partitions);
+  return closed_error();
 }
 
 std::map<TopicPartition, Result<std::int64_t>> Admin::trim(
@@ -90,6 +112,13 @@ Result<ClusterDescription> Admin::describe_cluster() {
 std::map<std::int32_t, Result<BrokerDescription>> Admin::describe_brokers() {
   if (auto outcomes = impl_->io.call(impl_->core.describe_brokers())) return std::move(*outcomes);
   std::map<std::int32_t, Result<BrokerDescription>> closed;
+  closed.emplace(-1, closed_error());
+  return closed;
+}
+
+std::map<std::int32_t, Result<std::vector<ConfigSetting>>> Admin::describe_configs() {
+  if (auto outcomes = impl_->io.call(impl_->core.describe_configs())) return std::move(*outcomes);
+  std::map<std::int32_t, Result<std::vector<ConfigSetting>>> closed;
   closed.emplace(-1, closed_error());
   return closed;
 }

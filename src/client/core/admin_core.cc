@@ -5,13 +5,10 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "client/core/admin_items.h"
 #include "client/core/error.h"
 #include "client/core/request.h"
 #include "model/topic_settings.h"
-#include "protocol/describe_broker.h"
-#include "protocol/topics.h"
-#include "protocol/trim_partitions.h"
-#include "protocol/utf8.h"
 
 namespace mq::client {
 namespace {
@@ -19,35 +16,10 @@ namespace {
 using protocol::ApiKey;
 
 constexpr std::chrono::milliseconds kPause{50};
-/// Longer than any topic's, shorter than what a request would cut off.
-constexpr std::size_t kNameBytesMax = 1000;
+/// So long a controller may take to be connected to before the metadata is looked at again.
+constexpr std::chrono::milliseconds kConnectAtOnce{2000};
 
-/// An item that the broker's answer does not mention.
-Error left_out(const std::string& name) {
-  Error error = make_error(Errc::protocol_violation,
-                           fmt::format("the broker's answer does not mention '{}'", name));
-  error.maybe_applied = true;
-  return error;
-}
-
-/// False for a name that no request carries as it is: its answer could not be told from others.
-bool sendable(const std::string& name) {
-  return name.size() <= kNameBytesMax && protocol::valid_utf8(name);
-}
-
-/// Takes the names out that are no topics' whatever a broker says; they have their outcome.
-template <class T>
-void refuse_unsendable(std::vector<std::string>& names, PerItem<T>& outcomes) {
-  std::erase_if(names, [&](const std::string& name) {
-    if (sendable(name)) return false;
-    outcomes.emplace(
-        name, make_error(Errc::unknown_topic,
-                         fmt::format("there is no topic \"{}\"", base::printable(name, 260))));
-    return true;
-  });
-}
-
-void refuse_unsendable(std::vector<NewTopic>& topics, PerItem<CreatedTopic>& outcomes) {
+void refuse_unsendable_new(std::vector<NewTopic>& topics, PerItem<CreatedTopic>& outcomes) {
   std::erase_if(topics, [&](const NewTopic& topic) {
     if (sendable(topic.name)) return false;
     const auto rule = model::check_topic_name(topic.name);
@@ -59,88 +31,25 @@ void refuse_unsendable(std::vector<NewTopic>& topics, PerItem<CreatedTopic>& out
   });
 }
 
-std::string broker_place(const ClientCore& core, std::int32_t broker) {
-  return broker < 0 ? std::string() : core.pool.name(broker);
+/// Nothing was done about this item, and soon it may be: another broker is the controller, or this
+/// one has just started and still looks at its logs.
+bool ask_again(const protocol::Status& status) {
+  return status.error() == protocol::WireError::not_controller ||
+         status.error() == protocol::WireError::partition_recovering;
 }
 
-TopicSummary to_public(const protocol::TopicSummary& from) {
-  TopicSummary to;
-  to.name = from.name;
-  to.id = from.id.hex();
-  to.partitions = from.partitions;
-  to.replicas = from.replicas;
-  to.bytes = from.bytes;
-  to.records = from.records;
-  to.partitions_not_serving = from.partitions_not_serving;
-  return to;
+bool has_leaders(const protocol::TopicMetadata& topic) {
+  return topic.status.ok() && !topic.partitions.empty() &&
+         std::ranges::all_of(topic.partitions,
+                             [](const auto& partition) { return partition.leader >= 0; });
 }
 
-PartitionDescription to_public(const protocol::PartitionDescription& from) {
-  PartitionDescription to;
-  to.partition = from.partition;
-  to.leader = from.leader;
-  to.leader_epoch = from.leader_epoch;
-  to.replicas = from.replicas;
-  to.in_sync = from.in_sync;
-  to.log_start_offset = from.log_start_offset;
-  to.high_watermark = from.high_watermark;
-  to.log_end_offset = from.log_end_offset;
-  to.bytes = from.bytes;
-  to.segments = from.segments;
-  to.note = from.note;
-  return to;
-}
-
-TopicDescription to_public(const protocol::TopicDescription& from) {
-  TopicDescription to;
-  to.name = from.name;
-  to.id = from.id.hex();
-  for (const auto& setting : from.settings)
-    to.settings.push_back(TopicSetting{setting.name, setting.value, setting.origin});
-  for (const auto& partition : from.partitions) to.partitions.push_back(to_public(partition));
-  return to;
-}
-
-BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::string address) {
-  BrokerDescription to;
-  to.id = from.broker_id;
-  to.address = std::move(address);
-  to.version = from.version;
-  to.metadata = from.metadata_kind;
-  to.uptime = Duration(from.uptime_ms);
-  to.process_id = from.process_id;
-  to.resident_bytes = from.resident_bytes;
-  to.cpu_user = Duration(from.cpu_user_ms);
-  to.cpu_system = Duration(from.cpu_system_ms);
-  to.workers = from.workers;
-  to.connections = from.connections;
-  to.topics = from.topics;
-  to.partitions = from.partitions;
-  to.partitions_not_serving = from.partitions_not_serving;
-  to.partitions_damaged = from.partitions_damaged;
-  to.partitions_recovering = from.partitions_recovering;
-  to.recovery_bytes_read = from.recovery_bytes_read;
-  for (const auto& disk : from.disks) {
-    to.disks.push_back(DiskDescription{
-        disk.path, disk.state, disk.bytes_used, disk.bytes_free, disk.bytes_total, disk.partitions,
-        disk.disk == base::Uuid() ? "" : disk.disk.hex(), disk.reason, disk.write_rate,
-        disk.scrubbed_bytes, disk.scrub_damaged_segments});
+std::vector<std::string> names_of_done(const PerItem<protocol::TopicResult>& changed) {
+  std::vector<std::string> names;
+  for (const auto& [name, result] : changed) {
+    if (result) names.push_back(name);
   }
-  to.counters = from.counters;
-  to.warnings = from.warnings;
-  return to;
-}
-
-/// A broker that has just been started refuses every change until it has looked at its logs, which
-/// mostly takes a moment.
-template <class Response>
-bool broker_recovers(const Response& response) {
-  if constexpr (requires { response.results; }) {
-    return !response.results.empty() && std::ranges::all_of(response.results, [](const auto& each) {
-      return each.status.error() == protocol::WireError::partition_recovering;
-    });
-  }
-  return false;
+  return names;
 }
 
 }  // namespace
@@ -152,30 +61,92 @@ base::TimePoint AdminCore::deadline() const {
   return core_.runtime.now() + config_.request_timeout;
 }
 
+/// A connection to whom the metadata names as the controller.
+asio::awaitable<Result<ConnectionPtr>> AdminCore::controller(base::TimePoint deadline) {
+  if (core_.metadata.controller() < 0) co_await refresh(deadline);
+  const std::int32_t id = core_.metadata.controller();
+  if (id < 0) {
+    Error error = make_error(Errc::not_controller, "the cluster has no controller just now");
+    error.hint = "try again; the brokers elect one";
+    co_return error;
+  }
+  const base::TimePoint soon = std::min(deadline, core_.runtime.now() + kConnectAtOnce);
+  co_return co_await core_.pool.get(id, soon);
+}
+
+asio::awaitable<void> AdminCore::refresh(base::TimePoint deadline) {
+  protocol::MetadataRequest request;
+  (void)co_await core_.metadata.fetch(std::move(request), deadline);
+}
+
+/// Again, until the deadline, after answers that say that nothing was applied and that time or
+/// another controller mends it; whatever they say of that when the request may be repeated.
 template <class Request, class Response>
-asio::awaitable<Result<Response>> AdminCore::ask(ApiKey api, Request request,
-                                                 base::Result<Response> (*decode)(base::Bytes),
-                                                 base::TimePoint deadline, Repeat repeat) {
+asio::awaitable<Result<Response>> AdminCore::ask_controller(
+    ApiKey api, Request request, base::Result<Response> (*decode)(base::Bytes),
+    base::TimePoint deadline, Repeat repeat) {
   while (true) {
-    auto connection = co_await core_.pool.any(deadline);
-    if (!connection) co_return connection.error();
-    fill_envelope(request.envelope, config_, core_.runtime.now(), deadline);
-    net::ClientRequest message;
-    message.api = api;
-    message.header = protocol::encode(request);
-    message.deadline = deadline;
-    auto answer = co_await exchange(*connection, std::move(message), decode);
-    const bool again = answer ? broker_recovers(*answer) : answer.error().retriable;
-    if (!again) co_return answer;
-    if (!answer && answer.error().maybe_applied && repeat == Repeat::unless_applied)
-      co_return answer;
-    if (core_.runtime.now() + kPause >= deadline) co_return answer;
+    auto connection = co_await controller(deadline);
+    Error error;
+    if (connection) {
+      fill_envelope(request.envelope, config_, core_.runtime.now(), deadline);
+      net::ClientRequest message;
+      message.api = api;
+      message.header = protocol::encode(request);
+      message.deadline = deadline;
+      auto answer = co_await exchange(*connection, std::move(message), decode);
+      if (answer) co_return answer;
+      error = answer.error();
+    } else {
+      error = connection.error();
+    }
+    const bool may_repeat = error.retriable && (!error.maybe_applied || repeat == Repeat::always);
+    if (!may_repeat || core_.runtime.now() + kPause >= deadline) co_return error;
     co_await core_.runtime.sleep_for(kPause);
+    co_await refresh(deadline);
   }
 }
 
-/// Returns when a broker's image has (or lacks) these topics, or when the time is over.
-asio::awaitable<void> AdminCore::wait_until_known(std::vector<std::string> names, bool present,
+/// Items that were refused because the controller is elsewhere, or not ready, are asked for again;
+/// the others keep their outcome.
+template <class Item, class Request, class Response>
+asio::awaitable<AdminCore::Changed> AdminCore::change(
+    ApiKey api, std::vector<Item> items, std::function<Request(std::vector<Item>)> make,
+    base::Result<Response> (*decode)(base::Bytes), base::TimePoint deadline, Repeat repeat) {
+  Changed outcomes;
+  while (!items.empty()) {
+    Request request = make(items);
+    const auto answer = co_await ask_controller(api, std::move(request), decode, deadline, repeat);
+    if (!answer) {
+      for (const Item& item : items) outcomes.emplace(name_of(item), answer.error());
+      break;
+    }
+    core_.metadata.need_version(answer->envelope.metadata_version);
+    const bool in_time = core_.runtime.now() + kPause < deadline;
+    std::set<std::string> again;
+    for (const protocol::TopicResult& result : answer->results) {
+      if (result.status.ok()) {
+        outcomes.emplace(result.name, result);
+      } else if (in_time && ask_again(result.status)) {
+        again.insert(result.name);
+      } else {
+        outcomes.emplace(result.name,
+                         from_status(result.status, broker_place(core_, result.status.broker)));
+      }
+    }
+    for (const Item& item : items) {
+      const std::string& name = name_of(item);
+      if (!outcomes.contains(name) && !again.contains(name)) outcomes.emplace(name, left_out(name));
+    }
+    std::erase_if(items, [&](const Item& item) { return !again.contains(name_of(item)); });
+    if (items.empty()) break;
+    co_await core_.runtime.sleep_for(kPause);
+    co_await refresh(deadline);
+  }
+  co_return outcomes;
+}
+
+asio::awaitable<void> AdminCore::wait_until_known(std::vector<std::string> names, Wanted wanted,
                                                   base::TimePoint deadline) {
   std::uint64_t seen = 0;
   while (!names.empty() && core_.runtime.now() < deadline) {
@@ -186,14 +157,9 @@ asio::awaitable<void> AdminCore::wait_until_known(std::vector<std::string> names
     if (!answer) co_return;
     names.clear();
     for (const auto& topic : answer->topics) {
-      const bool there = topic.status.ok() && !topic.partitions.empty() &&
-                         std::ranges::all_of(topic.partitions, [](const auto& partition) {
-                           return partition.leader >= 0;
-                         });
-      const bool absent = topic.status.error() == protocol::WireError::unknown_topic;
-      if (present ? !there : !absent) names.push_back(topic.name);
+      if (!wanted(topic)) names.push_back(topic.name);
     }
-    seen = answer->envelope.metadata_version;
+    seen = std::max(seen, answer->envelope.metadata_version);
   }
 }
 
@@ -201,10 +167,8 @@ asio::awaitable<PerItem<CreatedTopic>> AdminCore::create_topics(std::vector<NewT
                                                                 bool dry_run) {
   const base::TimePoint until = deadline();
   PerItem<CreatedTopic> outcomes;
-  refuse_unsendable(topics, outcomes);
-  if (topics.empty()) co_return outcomes;
-  protocol::CreateTopicsRequest request;
-  request.validate_only = dry_run;
+  refuse_unsendable_new(topics, outcomes);
+  std::vector<protocol::NewTopic> items;
   for (const NewTopic& topic : topics) {
     protocol::NewTopic wanted;
     wanted.name = topic.name;
@@ -212,32 +176,30 @@ asio::awaitable<PerItem<CreatedTopic>> AdminCore::create_topics(std::vector<NewT
     wanted.replicas = topic.replicas;
     wanted.min_isr = topic.min_isr;
     wanted.settings = topic.config;
-    request.topics.push_back(std::move(wanted));
+    items.push_back(std::move(wanted));
   }
-  const auto answer = co_await ask(ApiKey::create_topics, std::move(request),
-                                   &protocol::decode_create_topics_response, until,
-                                   dry_run ? Repeat::always : Repeat::unless_applied);
-  if (!answer) {
-    for (const NewTopic& topic : topics) outcomes.emplace(topic.name, answer.error());
-    co_return outcomes;
-  }
-  std::vector<std::string> created;
-  for (const auto& result : answer->results) {
-    if (!result.status.ok()) {
-      outcomes.emplace(result.name,
-                       from_status(result.status, broker_place(core_, result.status.broker)));
+  std::function<protocol::CreateTopicsRequest(std::vector<protocol::NewTopic>)> make =
+      [dry_run](std::vector<protocol::NewTopic> wanted) {
+        protocol::CreateTopicsRequest request;
+        request.topics = std::move(wanted);
+        request.validate_only = dry_run;
+        return request;
+      };
+  const auto changed = co_await change(ApiKey::create_topics, std::move(items), std::move(make),
+                                       &protocol::decode_create_topics_response, until,
+                                       dry_run ? Repeat::always : Repeat::unless_applied);
+  for (const auto& [name, result] : changed) {
+    if (!result) {
+      outcomes.emplace(name, result.error());
       continue;
     }
     CreatedTopic topic;
-    if (!dry_run) topic.id = result.id.hex();
-    topic.partitions = result.partitions;
-    outcomes.emplace(result.name, std::move(topic));
-    created.push_back(result.name);
+    if (!dry_run) topic.id = result->id.hex();
+    topic.partitions = result->partitions;
+    outcomes.emplace(name, std::move(topic));
   }
-  for (const NewTopic& topic : topics) {
-    if (!outcomes.contains(topic.name)) outcomes.emplace(topic.name, left_out(topic.name));
-  }
-  if (!dry_run) co_await wait_until_known(std::move(created), true, until);
+  Wanted wanted = has_leaders;
+  if (!dry_run) co_await wait_until_known(names_of_done(changed), std::move(wanted), until);
   co_return outcomes;
 }
 
@@ -245,180 +207,82 @@ asio::awaitable<PerItem<void>> AdminCore::delete_topics(std::vector<std::string>
   const base::TimePoint until = deadline();
   PerItem<void> outcomes;
   refuse_unsendable(names, outcomes);
-  if (names.empty()) co_return outcomes;
-  protocol::DeleteTopicsRequest request;
-  request.names = names;
-  const auto answer =
-      co_await ask(ApiKey::delete_topics, std::move(request),
-                   &protocol::decode_delete_topics_response, until, Repeat::unless_applied);
-  if (!answer) {
-    for (const std::string& name : names) outcomes.emplace(name, answer.error());
-    co_return outcomes;
-  }
-  std::vector<std::string> deleted;
-  for (const auto& result : answer->results) {
-    if (result.status.ok()) {
-      outcomes.emplace(result.name, Result<void>());
-      deleted.push_back(result.name);
+  std::function<protocol::DeleteTopicsRequest(std::vector<std::string>)> make =
+      [](std::vector<std::string> wanted) {
+        protocol::DeleteTopicsRequest request;
+        request.names = std::move(wanted);
+        return request;
+      };
+  const auto changed =
+      co_await change(ApiKey::delete_topics, std::move(names), std::move(make),
+                      &protocol::decode_delete_topics_response, until, Repeat::unless_applied);
+  for (const auto& [name, result] : changed)
+    outcomes.emplace(name, result ? Result<void>() : Result<void>(result.error()));
+  Wanted wanted = [](const protocol::TopicMetadata& topic) {
+    return topic.status.error() == protocol::WireError::unknown_topic;
+  };
+  co_await wait_until_known(names_of_done(changed), std::move(wanted), until);
+  co_return outcomes;
+}
+
+/// Setting to a value twice is setting it once, so an unknown outcome is resolved by asking again;
+/// the same goes for a number of partitions.
+asio::awaitable<PerItem<void>> AdminCore::alter_topics(std::map<std::string, TopicChange> changes) {
+  const base::TimePoint until = deadline();
+  PerItem<void> outcomes;
+  std::vector<protocol::AlterTopic> items;
+  for (auto& [name, wanted] : changes)
+    items.push_back(protocol::AlterTopic{name, std::move(wanted.set), std::move(wanted.unset)});
+  refuse_unsendable(items, outcomes);
+  std::function<protocol::AlterTopicsRequest(std::vector<protocol::AlterTopic>)> make =
+      [](std::vector<protocol::AlterTopic> wanted) {
+        protocol::AlterTopicsRequest request;
+        request.topics = std::move(wanted);
+        return request;
+      };
+  const auto changed =
+      co_await change(ApiKey::alter_topics, std::move(items), std::move(make),
+                      &protocol::decode_alter_topics_response, until, Repeat::always);
+  for (const auto& [name, result] : changed)
+    outcomes.emplace(name, result ? Result<void>() : Result<void>(result.error()));
+  Wanted wanted = [](const protocol::TopicMetadata&) { return true; };  // the version says it
+  co_await wait_until_known(names_of_done(changed), std::move(wanted), until);
+  co_return outcomes;
+}
+
+asio::awaitable<PerItem<std::int32_t>> AdminCore::add_partitions(
+    std::map<std::string, std::int32_t> totals) {
+  const base::TimePoint until = deadline();
+  PerItem<std::int32_t> outcomes;
+  std::vector<protocol::PartitionTotal> items;
+  for (const auto& [name, total] : totals) {
+    if (total >= 1) {
+      items.push_back(protocol::PartitionTotal{name, total});
     } else {
-      outcomes.emplace(result.name,
-                       from_status(result.status, broker_place(core_, result.status.broker)));
+      outcomes.emplace(name, make_error(Errc::invalid_partitions,
+                                        fmt::format("{} partitions cannot be", total)));
     }
   }
-  for (const std::string& name : names) {
-    if (!outcomes.contains(name)) outcomes.emplace(name, left_out(name));
+  refuse_unsendable(items, outcomes);
+  std::function<protocol::AddPartitionsRequest(std::vector<protocol::PartitionTotal>)> make =
+      [](std::vector<protocol::PartitionTotal> wanted) {
+        protocol::AddPartitionsRequest request;
+        request.topics = std::move(wanted);
+        return request;
+      };
+  const auto changed =
+      co_await change(ApiKey::add_partitions, std::move(items), std::move(make),
+                      &protocol::decode_add_partitions_response, until, Repeat::always);
+  for (const auto& [name, result] : changed) {
+    outcomes.emplace(name, result ? Result<std::int32_t>(result->partitions)
+                                  : Result<std::int32_t>(result.error()));
   }
-  co_await wait_until_known(std::move(deleted), false, until);
-  co_return outcomes;
-}
-
-asio::awaitable<Result<std::vector<TopicSummary>>> AdminCore::list_topics() {
-  protocol::ListTopicsRequest request;
-  const auto answer =
-      co_await ask(ApiKey::list_topics, std::move(request), &protocol::decode_list_topics_response,
-                   deadline(), Repeat::always);
-  if (!answer) co_return answer.error();
-  std::vector<TopicSummary> topics;
-  for (const auto& topic : answer->topics) topics.push_back(to_public(topic));
-  co_return topics;
-}
-
-asio::awaitable<PerItem<TopicDescription>> AdminCore::describe_topics(
-    std::vector<std::string> names) {
-  PerItem<TopicDescription> outcomes;
-  refuse_unsendable(names, outcomes);
-  if (names.empty()) co_return outcomes;
-  protocol::DescribeTopicsRequest request;
-  request.names = names;
-  const auto answer =
-      co_await ask(ApiKey::describe_topics, std::move(request),
-                   &protocol::decode_describe_topics_response, deadline(), Repeat::always);
-  if (!answer) {
-    for (const std::string& name : names) outcomes.emplace(name, answer.error());
-    co_return outcomes;
-  }
-  for (const auto& topic : answer->topics) {
-    if (topic.status.ok()) {
-      outcomes.emplace(topic.name, to_public(topic));
-    } else {
-      outcomes.emplace(topic.name,
-                       from_status(topic.status, broker_place(core_, topic.status.broker)));
-    }
-  }
-  for (const std::string& name : names) {
-    if (!outcomes.contains(name)) outcomes.emplace(name, left_out(name));
-  }
-  co_return outcomes;
-}
-
-asio::awaitable<Result<model::PartitionId>> AdminCore::partition_id(TopicPartition name,
-                                                                    base::TimePoint deadline) {
-  const auto topic = co_await core_.metadata.lookup(name.topic, deadline);
-  if (!topic) co_return topic.error();
-  co_return partition_of(**topic, name);
-}
-
-/// Trimming twice is trimming once, so an unknown outcome is resolved by asking again.
-asio::awaitable<Result<std::int64_t>> AdminCore::trim_one(TopicPartition name, std::int64_t to) {
-  const base::TimePoint until = deadline();
-  if (to < 0)
-    co_return make_error(Errc::invalid_argument, fmt::format("offset {} is negative", to));
-  const auto id = co_await partition_id(name, until);
-  if (!id) co_return id.error();
-  while (true) {
-    const auto trimmed = co_await ask_leader_to_trim(*id, to, until);
-    if (trimmed || !trimmed.error().retriable) co_return trimmed;
-    if (core_.runtime.now() + kPause >= until) co_return trimmed;
-    core_.metadata.refresh_soon(id->topic);
-    co_await core_.runtime.sleep_for(kPause);
-    // The topic may be gone, or another one may have its name.
-    if (core_.metadata.leader(*id) >= 0) continue;
-    const auto now = co_await partition_id(name, until);
-    if (!now) co_return now.error();
-    if (*now != *id)
-      co_return make_error(Errc::unknown_topic_id, fmt::format("'{}' was made anew", name.topic));
-  }
-}
-
-asio::awaitable<Result<std::int64_t>> AdminCore::ask_leader_to_trim(model::PartitionId id,
-                                                                    std::int64_t to,
-                                                                    base::TimePoint until) {
-  const std::int32_t leader = core_.metadata.leader(id);
-  if (leader < 0) co_return make_error(Errc::partition_offline, "a partition has no leader");
-  auto connection = co_await core_.pool.get(leader, until);
-  if (!connection) co_return connection.error();
-  protocol::TrimPartitionsRequest request;
-  fill_envelope(request.envelope, config_, core_.runtime.now(), until);
-  request.entries.push_back(protocol::TrimEntry{id, model::Offset(to)});
-  net::ClientRequest message;
-  message.api = ApiKey::trim_partitions;
-  message.header = protocol::encode(request);
-  message.deadline = until;
-  const std::string place = where(**connection);
-  const auto answer = co_await exchange(*connection, std::move(message),
-                                        &protocol::decode_trim_partitions_response);
-  if (!answer) co_return answer.error();
-  if (answer->results.size() != 1) {
-    co_return make_error(Errc::protocol_violation,
-                         "an answer about a trim has the wrong number of results", place);
-  }
-  const auto& result = answer->results.front();
-  if (!result.status.ok()) co_return from_status(result.status, place);
-  co_return result.log_start_offset.value();
-}
-
-asio::awaitable<std::map<TopicPartition, Result<std::int64_t>>> AdminCore::trim(
-    std::map<TopicPartition, std::int64_t> to) {
-  std::map<TopicPartition, Result<std::int64_t>> outcomes;
-  for (const auto& [name, offset] : to) {
-    auto outcome = co_await trim_one(name, offset);
-    outcomes.emplace(name, std::move(outcome));
-  }
-  co_return outcomes;
-}
-
-asio::awaitable<Result<ClusterDescription>> AdminCore::describe_cluster() {
-  protocol::MetadataRequest request;
-  const auto answer = co_await core_.metadata.fetch(std::move(request), deadline());
-  if (!answer) co_return answer.error();
-  ClusterDescription cluster;
-  cluster.id = answer->cluster_id.hex();
-  cluster.controller = answer->controller;
-  for (const auto& broker : answer->brokers) {
-    const base::Endpoint address{broker.host, static_cast<std::uint16_t>(broker.port)};
-    cluster.brokers.push_back(BrokerInfo{broker.id, address.text()});
-  }
-  co_return cluster;
-}
-
-asio::awaitable<Result<BrokerDescription>> AdminCore::describe_broker(std::int32_t id,
-                                                                      std::string address) {
-  const base::TimePoint until = deadline();
-  auto connection = co_await core_.pool.get(id, until);
-  if (!connection) co_return connection.error();
-  protocol::DescribeBrokerRequest request;
-  fill_envelope(request.envelope, config_, core_.runtime.now(), until);
-  net::ClientRequest message;
-  message.api = ApiKey::describe_broker;
-  message.header = protocol::encode(request);
-  message.deadline = until;
-  const auto answer = co_await exchange(*connection, std::move(message),
-                                        &protocol::decode_describe_broker_response);
-  if (!answer) co_return answer.error();
-  co_return to_public(*answer, std::move(address));
-}
-
-asio::awaitable<std::map<std::int32_t, Result<BrokerDescription>>> AdminCore::describe_brokers() {
-  std::map<std::int32_t, Result<BrokerDescription>> outcomes;
-  const auto cluster = co_await describe_cluster();
-  if (!cluster) {
-    outcomes.emplace(-1, cluster.error());
-    co_return outcomes;
-  }
-  for (const BrokerInfo& broker : cluster->brokers) {
-    auto description = co_await describe_broker(broker.id, broker.address);
-    outcomes.emplace(broker.id, std::move(description));
-  }
+  Wanted wanted = [totals](const protocol::TopicMetadata& topic) {
+    const auto total = totals.find(topic.name);
+    return has_leaders(topic) && total != totals.end() &&
+           topic.partitions.size() >= static_cast<std::size_t>(total->second);
+  };
+  co_await wait_until_known(names_of_done(changed), std::move(wanted), until);
   co_return outcomes;
 }
 

@@ -10,7 +10,8 @@ ClientCore::ClientCore(base::Runtime& core_runtime, base::Network& network,
       config(client_config),
       log(core_runtime, client_config.log),
       pool(core_runtime, network, log, client_config, core_runtime.random()),
-      metadata(core_runtime, pool, client_config) {}
+      metadata(core_runtime, pool, client_config),
+      tasks(core_runtime) {}
 
 asio::awaitable<Result<void>> ClientCore::start() {
   protocol::MetadataRequest request;
@@ -25,6 +26,7 @@ asio::awaitable<void> ClientCore::stop() {
   // either.
   co_await pool.stop();
   co_await metadata.stop();
+  co_await tasks.wait();
 }
 
 }  // namespace mq::client

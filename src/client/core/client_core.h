@@ -27,6 +27,7 @@ class ClientCore {
   Log log;
   ConnectionPool pool;
   MetadataCache metadata;
+  base::TaskGroup tasks;  ///< requests side by side; waited for by stop()
 };
 
 }  // namespace mq::client

@@ -14,6 +14,8 @@ using std::chrono::milliseconds;
 
 constexpr std::uint16_t kDefaultPort = 9500;
 constexpr milliseconds kAttemptTimeout{5000};
+/// A peer that is there says Hello faster than this nearly everywhere.
+constexpr milliseconds kNextAddressAfter{250};
 constexpr milliseconds kBackOffMin{50};
 constexpr milliseconds kBackOffMax{2000};
 constexpr milliseconds kSlowSpacing{500};
@@ -34,7 +36,8 @@ ConnectionPool::ConnectionPool(base::Runtime& runtime, base::Network& network, L
       config_(config),
       client_instance_(client_instance),
       tasks_(runtime),
-      stopping_(runtime) {
+      stopping_(runtime),
+      any_changed_(runtime) {
   for (const std::string& text : config.bootstrap) {
     const auto parsed = base::parse_endpoint(text, kDefaultPort);
     if (!parsed.endpoint) continue;  // validate() has refused it
@@ -97,7 +100,8 @@ ConnectionPtr ConnectionPool::find(std::int32_t broker) const {
 
 std::optional<Error> ConnectionPool::trouble(std::int32_t broker) const {
   const PeerPtr peer = peer_of(broker);
-  return peer ? peer->error : std::nullopt;
+  if (peer) return peer->error;
+  return make_error(Errc::unreachable, fmt::format("no address of broker {} is known", broker));
 }
 
 void ConnectionPool::want(std::int32_t broker) {
@@ -190,6 +194,7 @@ void ConnectionPool::changed(const PeerPtr& peer) {
   peer->connecting = false;
   ++peer->outcomes;
   peer->changed.notify_all();
+  any_changed_.notify_all();
   if (stopped_) return;
   for (const OnChange& call : on_change_) call();
 }
@@ -212,64 +217,100 @@ asio::awaitable<Result<ConnectionPtr>> ConnectionPool::get(std::int32_t broker,
     co_return make_error(Errc::unreachable,
                          fmt::format("no address of broker {} is known", broker));
   }
-  while (true) {
-    if (stopped_) co_return make_error(Errc::closed, "");
-    if (peer->connection) co_return peer->connection;
-    const bool settled = co_await settle(peer, deadline);
-    if (peer->connection || stopped_) continue;
-    if (!settled || runtime_.now() >= deadline) {
-      if (peer->error) co_return *peer->error;
-      co_return make_error(Errc::unreachable,
-                           fmt::format("cannot reach {}: no answer in time", text(*peer)));
-    }
-  }
+  if (!peer->connection && !stopped_) (void)co_await settle(peer, deadline);
+  if (stopped_) co_return make_error(Errc::closed, "");
+  if (peer->connection) co_return peer->connection;
+  if (peer->error) co_return *peer->error;
+  co_return make_error(Errc::unreachable,
+                       fmt::format("cannot reach {}: no answer in time", text(*peer)));
 }
 
-ConnectionPtr ConnectionPool::open_connection() const {
+ConnectionPtr ConnectionPool::open_connection(const std::set<std::int32_t>& except) const {
+  const auto usable = [&](const PeerPtr& peer) {
+    return peer->connection && peer->connection->usable() &&
+           !except.contains(peer->connection->hello().broker_id);
+  };
   for (const auto& [id, peer] : brokers_) {
-    if (peer->connection) return peer->connection;
+    if (usable(peer)) return peer->connection;
   }
   for (const PeerPtr& peer : bootstrap_) {
-    if (peer->connection) return peer->connection;
+    if (usable(peer)) return peer->connection;
   }
   return nullptr;
 }
 
 /// Known brokers, then bootstrap addresses, the ones that failed least first.
-std::vector<ConnectionPool::PeerPtr> ConnectionPool::candidates() const {
+std::vector<ConnectionPool::PeerPtr> ConnectionPool::candidates(
+    const std::set<std::int32_t>& except) const {
   std::vector<PeerPtr> peers;
-  for (const auto& [id, peer] : brokers_) peers.push_back(peer);
+  for (const auto& [id, peer] : brokers_) {
+    if (!except.contains(id)) peers.push_back(peer);
+  }
   for (const PeerPtr& peer : bootstrap_) {
     const bool known = std::ranges::any_of(
         brokers_, [&](const auto& entry) { return entry.second->address == peer->address; });
-    if (!known) peers.push_back(peer);
+    const bool excepted = peer->connection && except.contains(peer->connection->hello().broker_id);
+    if (!known && !excepted) peers.push_back(peer);
   }
   std::ranges::stable_sort(peers, {}, [](const PeerPtr& peer) { return peer->failures; });
   return peers;
 }
 
-asio::awaitable<Result<ConnectionPtr>> ConnectionPool::any(base::TimePoint deadline) {
+bool ConnectionPool::has_other(const std::set<std::int32_t>& except) const {
+  return !candidates(except).empty();
+}
+
+/// One attempt at each, until one of them is connected; otherwise why the first one failed, or
+/// nothing when the time is over before that.
+asio::awaitable<std::optional<Error>> ConnectionPool::try_all(std::vector<PeerPtr> peers,
+                                                              std::set<std::int32_t> except,
+                                                              base::TimePoint deadline) {
+  std::vector<std::uint64_t> before;  // outcomes of those that have been begun
+  base::TimePoint next_due;
+  const auto failed = [&](std::size_t i) { return peers[i]->outcomes != before[i]; };
+  while (!stopped_ && !open_connection(except) && runtime_.now() < deadline) {
+    bool all_failed = true;
+    for (std::size_t i = 0; i < before.size(); ++i) all_failed = all_failed && failed(i);
+    const bool more = before.size() < peers.size();
+    if (more && (all_failed || runtime_.now() >= next_due)) {
+      const PeerPtr& peer = peers[before.size()];
+      before.push_back(peer->outcomes);
+      next_due = runtime_.now() + kNextAddressAfter;
+      begin(peer);
+      continue;
+    }
+    if (!more && all_failed) break;
+    (void)co_await any_changed_.wait_until(more ? std::min(next_due, deadline) : deadline);
+  }
+  std::optional<Error> first_error;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const std::optional<Error>& error = peers[i]->error;
+    if (!error || !failed(i)) continue;
+    if (!first_error || error->code == Errc::not_mq) first_error = error;
+  }
+  co_return first_error;
+}
+
+asio::awaitable<Result<ConnectionPtr>> ConnectionPool::any(base::TimePoint deadline,
+                                                           std::set<std::int32_t> except) {
   std::optional<Error> first_error;
   while (true) {
     if (stopped_) co_return make_error(Errc::closed, "");
-    const std::vector<PeerPtr> peers = candidates();
+    if (auto open = open_connection(except)) co_return open;
+    const std::vector<PeerPtr> peers = candidates(except);
     if (peers.empty()) co_return make_error(Errc::unreachable, "no broker address is known");
-    for (const PeerPtr& peer : peers) {
-      if (auto open = open_connection()) co_return open;
-      const bool settled = co_await settle(peer, deadline);
-      if (stopped_) co_return make_error(Errc::closed, "");
-      if (peer->connection) co_return peer->connection;
-      if (peer->error && (!first_error || peer->error->code == Errc::not_mq))
-        first_error = peer->error;
-      if (first_error && (first_error->code == Errc::not_mq || !first_error->retriable) &&
-          peers.size() == 1) {
-        co_return *first_error;  // one address, and time does not mend it
-      }
-      if (!settled || runtime_.now() >= deadline) {
-        if (first_error) co_return *first_error;
-        co_return make_error(Errc::unreachable,
-                             fmt::format("cannot reach {}: no answer in time", text(*peer)));
-      }
+    const auto error = co_await try_all(peers, except, deadline);
+    if (stopped_) co_return make_error(Errc::closed, "");
+    if (auto open = open_connection(except)) co_return open;
+    if (error && (!first_error || error->code == Errc::not_mq)) first_error = error;
+    if (first_error && (first_error->code == Errc::not_mq || !first_error->retriable) &&
+        peers.size() == 1) {
+      co_return *first_error;  // one address, and time does not mend it
+    }
+    if (runtime_.now() >= deadline) {
+      if (first_error) co_return *first_error;
+      co_return make_error(Errc::unreachable,
+                           fmt::format("cannot reach {}: no answer in time", text(*peers.front())));
     }
   }
 }
@@ -277,6 +318,7 @@ asio::awaitable<Result<ConnectionPtr>> ConnectionPool::any(base::TimePoint deadl
 asio::awaitable<void> ConnectionPool::stop() {
   stopped_ = true;
   stopping_.notify_all();
+  any_changed_.notify_all();
   std::vector<PeerPtr> peers = bootstrap_;
   for (const auto& [id, peer] : brokers_) peers.push_back(peer);
   for (const PeerPtr& peer : peers) {

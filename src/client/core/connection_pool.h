@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,15 +46,20 @@ class ConnectionPool {
   [[nodiscard]] ConnectionPtr find(std::int32_t broker) const;
   /// Begins to connect unless that is done or under way; on_change tells the outcome.
   void want(std::int32_t broker);
-  /// Why the last attempt failed; nothing while connected or before the first.
+  /// Why the last attempt failed, or that no such broker is known; nothing while connected or
+  /// before the first.
   [[nodiscard]] std::optional<Error> trouble(std::int32_t broker) const;
 
-  /// Waits for a connection to this broker: the first attempt's failure is the answer unless
-  /// `deadline` leaves time for more.
+  /// The open connection to this broker, or the outcome of the next attempt; for callers who look
+  /// at the metadata again before they try once more.
   asio::awaitable<Result<ConnectionPtr>> get(std::int32_t broker, base::TimePoint deadline);
-  /// A connection to any broker, the open ones first, then known brokers and bootstrap addresses in
-  /// turn until `deadline`.
-  asio::awaitable<Result<ConnectionPtr>> any(base::TimePoint deadline);
+  /// A connection to any broker but those in `except`, the open ones first. Else known brokers and
+  /// bootstrap addresses are tried until `deadline`, the next one as soon as one has failed or has
+  /// been silent for 250 ms, so that a dead address holds nobody up.
+  asio::awaitable<Result<ConnectionPtr>> any(base::TimePoint deadline,
+                                             std::set<std::int32_t> except = {});
+  /// True when there is anybody else to ask.
+  [[nodiscard]] bool has_other(const std::set<std::int32_t>& except) const;
 
   /// Closes all connections; everyone waiting gets `closed`.
   asio::awaitable<void> stop();
@@ -79,8 +85,11 @@ class ConnectionPool {
 
   [[nodiscard]] PeerPtr peer_of(std::int32_t broker) const;
   [[nodiscard]] std::string text(const Peer& peer) const;
-  [[nodiscard]] ConnectionPtr open_connection() const;
-  [[nodiscard]] std::vector<PeerPtr> candidates() const;
+  [[nodiscard]] ConnectionPtr open_connection(const std::set<std::int32_t>& except) const;
+  [[nodiscard]] std::vector<PeerPtr> candidates(const std::set<std::int32_t>& except) const;
+  asio::awaitable<std::optional<Error>> try_all(std::vector<PeerPtr> peers,
+                                                std::set<std::int32_t> except,
+                                                base::TimePoint deadline);
   void begin(const PeerPtr& peer);
   asio::awaitable<void> attempt(PeerPtr peer);
   void succeeded(const PeerPtr& peer, ConnectionPtr connection);
@@ -105,6 +114,7 @@ class ConnectionPool {
   std::vector<OnChange> on_change_;
   base::TaskGroup tasks_;
   base::WaitList stopping_;
+  base::WaitList any_changed_;
   bool stopped_ = false;
 };
 

@@ -92,7 +92,11 @@ void Fetcher::fetch(std::int32_t broker, std::span<const ReadPartitionPtr> parti
   }
   const ConnectionPtr connection = core_.pool.find(broker);
   if (!connection) {
-    if (auto trouble = core_.pool.trouble(broker)) set_trouble(std::move(trouble));
+    if (auto trouble = core_.pool.trouble(broker)) {
+      set_trouble(std::move(trouble));
+      // The leader may be another one by now.
+      for (const auto& partition : partitions) core_.metadata.refresh_soon(partition->id.topic);
+    }
     core_.pool.want(broker);
     return;
   }

@@ -1,9 +1,11 @@
 #include "client/core/metadata_cache.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "client/core/ask_any.h"
 #include "client/core/error.h"
-#include "client/core/request.h"
 
 namespace mq::client {
 namespace {
@@ -14,7 +16,6 @@ constexpr milliseconds kPauseMin{50};
 constexpr milliseconds kPauseMax{1000};
 constexpr milliseconds kCalm{5000};
 constexpr milliseconds kLookupPause{50};
-constexpr int kAttempts = 3;
 constexpr std::size_t kTopicsAtOnce = 1000;
 
 }  // namespace
@@ -38,21 +39,20 @@ MetadataCache::MetadataCache(base::Runtime& runtime, ConnectionPool& pool,
 
 asio::awaitable<Result<protocol::MetadataResponse>> MetadataCache::fetch(
     protocol::MetadataRequest request, base::TimePoint deadline) {
-  for (int attempt = 1;; ++attempt) {
-    auto connection = co_await pool_.any(deadline);
-    if (!connection) co_return connection.error();
+  // An image that lacks what this client has changed itself would be news of yesterday.
+  if (needed_version_ > 0) request.newer_than = std::max(request.newer_than, needed_version_ - 1);
+  std::function<net::ClientRequest()> make = [this, deadline,
+                                              request = std::move(request)]() mutable {
+    fill_envelope(request.envelope, config_, runtime_.now(), deadline);
     net::ClientRequest message;
     message.api = protocol::ApiKey::metadata;
-    fill_envelope(request.envelope, config_, runtime_.now(), deadline);
     message.header = protocol::encode(request);
-    message.deadline = deadline;
-    auto answer =
-        co_await exchange(*connection, std::move(message), &protocol::decode_metadata_response);
-    if (answer) apply(*answer);
-    // A connection that was closed while it was idle says so only when it is used.
-    const bool lost = !answer && answer.error().code == Errc::connection_lost;
-    if (!lost || stopped_ || attempt == kAttempts) co_return answer;
-  }
+    return message;
+  };
+  auto answer = co_await AskAny<protocol::MetadataResponse>::ask(
+      runtime_, pool_, tasks_, std::move(make), &protocol::decode_metadata_response, deadline);
+  if (answer) apply(*answer);
+  co_return answer;
 }
 
 asio::awaitable<Result<TopicPtr>> MetadataCache::lookup(std::string name,
@@ -69,8 +69,11 @@ asio::awaitable<Result<TopicPtr>> MetadataCache::lookup(std::string name,
     } else if (!answer->topics.front().status.ok()) {
       const auto& status = answer->topics.front().status;
       error = from_status(status, pool_.name(status.broker));
-    } else {
-      co_return by_id_.at(answer->topics.front().id);
+    } else if (const auto known = by_id_.find(answer->topics.front().id); known != by_id_.end()) {
+      co_return known->second;
+    } else {  // an image older than what is known here
+      error = make_error(Errc::metadata_unavailable,
+                         fmt::format("the brokers do not agree yet about topic '{}'", name));
     }
     if (!error->retriable || stopped_ || runtime_.now() + kLookupPause >= deadline)
       co_return *error;
@@ -79,32 +82,59 @@ asio::awaitable<Result<TopicPtr>> MetadataCache::lookup(std::string name,
 }
 
 void MetadataCache::apply(const protocol::MetadataResponse& response) {
-  std::map<std::int32_t, base::Endpoint> brokers;
-  for (const auto& broker : response.brokers)
-    brokers.emplace(broker.id,
-                    base::Endpoint{broker.host, static_cast<std::uint16_t>(broker.port)});
-  if (!brokers.empty()) pool_.set_brokers(brokers);
-  for (const auto& topic : response.topics) apply_topic(topic);
+  const std::uint64_t version = response.envelope.metadata_version;
+  if (version >= version_) {
+    version_ = version;
+    controller_ = response.controller;
+    apply_brokers(response);
+  }
+  for (const auto& topic : response.topics) apply_topic(topic, version);
   for (const auto& call : on_update_) call();
 }
 
-void MetadataCache::apply_topic(const protocol::TopicMetadata& topic) {
+void MetadataCache::apply_brokers(const protocol::MetadataResponse& response) {
+  if (response.brokers.empty()) return;
+  brokers_.clear();
+  std::map<std::int32_t, base::Endpoint> live;
+  for (const auto& broker : response.brokers) {
+    const base::Endpoint address{broker.host, static_cast<std::uint16_t>(broker.port)};
+    brokers_.emplace(broker.id, KnownBroker{address, broker.away});
+    if (!broker.away) live.emplace(broker.id, address);
+  }
+  if (!live.empty()) pool_.set_brokers(live);
+}
+
+/// Brokers take over a new image one after the other, so an answer may be older than the one
+/// before. What was known from a newer one stays: a leader does not go back, a topic that was
+/// deleted does not come back, and one that is there is not taken for deleted.
+void MetadataCache::apply_topic(const protocol::TopicMetadata& topic, std::uint64_t version) {
   const auto known = by_name_.find(topic.name);
   const bool absent = topic.status.error() == protocol::WireError::unknown_topic;
   if (!topic.status.ok() && !absent) return;
-  if (known != by_name_.end() && (absent || known->second->id != topic.id)) {
-    gone_.insert(known->second->id);
-    by_id_.erase(known->second->id);
-    by_name_.erase(known);
+  if (topic.status.ok() && gone_.contains(topic.id)) return;
+  if (known != by_name_.end()) {
+    if (version < known->second->version) return;
+    if (absent || known->second->id != topic.id) {
+      gone_.insert(known->second->id);
+      by_id_.erase(known->second->id);
+      by_name_.erase(known);
+    }
   }
   if (absent) return;
   auto info = std::make_shared<TopicInfo>();
   info->name = topic.name;
   info->id = topic.id;
+  info->version = version;
   info->batch_bytes_max = topic.batch_bytes_max;
   info->partitions = topic.partitions;
   by_name_[topic.name] = info;
   by_id_[topic.id] = std::move(info);
+}
+
+std::string MetadataCache::name_of(const model::PartitionId& partition) const {
+  const auto topic = by_id_.find(partition.topic);
+  return fmt::format("{}/{}", topic == by_id_.end() ? partition.topic.hex() : topic->second->name,
+                     partition.partition);
 }
 
 std::int32_t MetadataCache::leader(const model::PartitionId& partition) const {

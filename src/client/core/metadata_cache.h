@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@ namespace mq::client {
 struct TopicInfo {
   std::string name;
   base::Uuid id;
+  std::uint64_t version = 0;  ///< of the cluster image that it is from
   std::uint32_t batch_bytes_max = 0;
   std::vector<protocol::PartitionMetadata> partitions;  ///< ascending
 
@@ -28,6 +30,12 @@ struct TopicInfo {
   [[nodiscard]] const protocol::PartitionMetadata* find(std::int32_t partition) const;
 };
 using TopicPtr = std::shared_ptr<const TopicInfo>;
+
+/// A broker as the newest answer named it.
+struct KnownBroker {
+  base::Endpoint address;
+  bool away = false;  ///< registered, but not in the cluster now
+};
 
 /// Which one `name` is in its topic; UNKNOWN_PARTITION when it has no such number.
 Result<model::PartitionId> partition_of(const TopicInfo& topic, const TopicPartition& name);
@@ -46,6 +54,20 @@ class MetadataCache {
   asio::awaitable<Result<protocol::MetadataResponse>> fetch(protocol::MetadataRequest request,
                                                             base::TimePoint deadline);
 
+  /// "orders/3", for messages.
+  [[nodiscard]] std::string name_of(const model::PartitionId& partition) const;
+  /// Id of the controller; -1 while there is none, or nothing was asked yet.
+  [[nodiscard]] std::int32_t controller() const noexcept { return controller_; }
+  [[nodiscard]] const std::map<std::int32_t, KnownBroker>& brokers() const noexcept {
+    return brokers_;
+  }
+  /// Version of the newest image that an answer came from.
+  [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
+  /// This client has changed something that is in images of this version and above: answers of
+  /// older ones are not wanted any more.
+  void need_version(std::uint64_t version) noexcept {
+    needed_version_ = std::max(needed_version_, version);
+  }
   /// Id of the broker that leads the partition; -1 while that is unknown.
   [[nodiscard]] std::int32_t leader(const model::PartitionId& partition) const;
   /// True once the topic with this id is known to be deleted.
@@ -62,13 +84,18 @@ class MetadataCache {
 
  private:
   void apply(const protocol::MetadataResponse& response);
-  void apply_topic(const protocol::TopicMetadata& topic);
+  void apply_brokers(const protocol::MetadataResponse& response);
+  void apply_topic(const protocol::TopicMetadata& topic, std::uint64_t version);
   asio::awaitable<void> refresh();
   asio::awaitable<std::optional<Error>> ask_again(std::vector<base::Uuid> topics);
 
   base::Runtime& runtime_;
   ConnectionPool& pool_;
   const ClientConfig& config_;
+  std::map<std::int32_t, KnownBroker> brokers_;
+  std::int32_t controller_ = -1;
+  std::uint64_t version_ = 0;
+  std::uint64_t needed_version_ = 0;
   std::map<std::string, TopicPtr> by_name_;
   std::unordered_map<base::Uuid, TopicPtr> by_id_;
   std::set<base::Uuid> gone_;

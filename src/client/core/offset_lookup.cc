@@ -1,8 +1,11 @@
 #include "client/core/offset_lookup.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "client/core/error.h"
+#include "client/core/gather.h"
 #include "client/core/request.h"
 
 namespace mq::client {
@@ -16,7 +19,7 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
                                                                   base::TimePoint deadline) {
   Offsets found;
   while (true) {
-    std::map<std::int32_t, std::vector<Key>> by_leader;
+    ByLeader by_leader;
     for (const Key& key : keys) {
       if (core_.metadata.gone(key.partition.topic))
         co_return make_error(Errc::unknown_topic_id, "the topic was deleted");
@@ -25,15 +28,10 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
       if (mine.size() < kEntriesAtOnce) mine.push_back(key);  // the others in the next round
     }
     if (by_leader.empty()) co_return found;
-    Error error;
-    for (const auto& [broker, mine] : by_leader) {
-      const auto asked = co_await ask(broker, mine, deadline, &found);
-      if (asked) continue;
-      error = asked.error();
-      if (!error.retriable) co_return error;
-    }
-    if (error.code == Errc::ok) continue;
-    if (core_.runtime.now() + kPause >= deadline) co_return error;
+    const auto error = co_await ask_all(by_leader, deadline, &found);
+    if (!error) continue;
+    if (!error->retriable) co_return *error;
+    if (core_.runtime.now() + kPause >= deadline) co_return *error;
     for (const auto& [broker, missing] : by_leader) {
       for (const Key& key : missing) core_.metadata.refresh_soon(key.partition.topic);
     }
@@ -41,9 +39,30 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
   }
 }
 
+/// All leaders at once: one that does not answer delays nobody else's partitions.
+asio::awaitable<std::optional<Error>> OffsetLookup::ask_all(ByLeader by_leader,
+                                                            base::TimePoint deadline,
+                                                            Offsets* found) {
+  std::vector<asio::awaitable<Result<void>>> requests;
+  for (auto& [broker, keys] : by_leader)
+    requests.push_back(ask(broker, std::move(keys), deadline, found));
+  const auto outcomes =
+      co_await Gather<Result<void>>::all(core_.runtime, core_.tasks, std::move(requests));
+  std::optional<Error> error;
+  for (const auto& outcome : outcomes) {
+    if (outcome || (error && !error->retriable)) continue;
+    error = outcome.error();
+  }
+  co_return error;
+}
+
 asio::awaitable<Result<void>> OffsetLookup::ask(std::int32_t broker, std::vector<Key> keys,
                                                 base::TimePoint deadline, Offsets* found) {
-  if (broker < 0) co_return make_error(Errc::partition_offline, "a partition has no leader");
+  if (broker < 0) {
+    co_return make_error(
+        Errc::partition_offline,
+        fmt::format("{} has no leader", core_.metadata.name_of(keys.front().partition)));
+  }
   auto connection = co_await core_.pool.get(broker, deadline);
   if (!connection) co_return connection.error();
   protocol::ListOffsetsRequest request;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "client/core/client_core.h"
@@ -31,6 +32,9 @@ class OffsetLookup {
   asio::awaitable<Result<Offsets>> find(std::vector<Key> keys, base::TimePoint deadline);
 
  private:
+  using ByLeader = std::map<std::int32_t, std::vector<Key>>;
+  asio::awaitable<std::optional<Error>> ask_all(ByLeader by_leader, base::TimePoint deadline,
+                                                Offsets* found);
   asio::awaitable<Result<void>> ask(std::int32_t broker, std::vector<Key> keys,
                                     base::TimePoint deadline, Offsets* found);
 

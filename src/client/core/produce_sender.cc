@@ -178,7 +178,10 @@ void ProduceSender::pump(ProduceLink& link) {
   if (!connection) {
     core_.pool.want(link.broker);
     if (const auto trouble = core_.pool.trouble(link.broker)) {
-      for (ProducerPartition* partition : link.active) partition->trouble = to_string(*trouble);
+      for (ProducerPartition* partition : link.active) {
+        partition->trouble = to_string(*trouble);
+        core_.metadata.refresh_soon(partition->id.topic);  // the leader may be another one by now
+      }
     }
     return;
   }

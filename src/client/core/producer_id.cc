@@ -1,7 +1,7 @@
 #include "client/core/producer_id.h"
 
+#include "client/core/ask_any.h"
 #include "client/core/error.h"
-#include "client/core/request.h"
 #include "protocol/init_producer.h"
 
 namespace mq::client {
@@ -49,20 +49,20 @@ asio::awaitable<void> ProducerId::ask() {
 
 asio::awaitable<Result<model::ProducerIdentity>> ProducerId::ask_once() {
   const base::TimePoint deadline = core_.runtime.now() + core_.config.request_timeout;
-  const auto connection = co_await core_.pool.any(deadline);
-  if (!connection) co_return connection.error();
-  protocol::InitProducerRequest request;
-  fill_envelope(request.envelope, core_.config, core_.runtime.now(), deadline);
-  net::ClientRequest message;
-  message.api = protocol::ApiKey::init_producer;
-  message.header = protocol::encode(request);
-  message.deadline = deadline;
-  const auto answer =
-      co_await exchange(*connection, std::move(message), &protocol::decode_init_producer_response);
+  std::function<net::ClientRequest()> make = [this, deadline] {
+    protocol::InitProducerRequest request;
+    fill_envelope(request.envelope, core_.config, core_.runtime.now(), deadline);
+    net::ClientRequest message;
+    message.api = protocol::ApiKey::init_producer;
+    message.header = protocol::encode(request);
+    return message;
+  };
+  const auto answer = co_await AskAny<protocol::InitProducerResponse>::ask(
+      core_.runtime, core_.pool, tasks_, std::move(make), &protocol::decode_init_producer_response,
+      deadline);
   if (!answer) co_return answer.error();
   if (answer->producer_id < 0 || answer->producer_epoch < 0)
-    co_return make_error(Errc::protocol_violation, "an answer without a producer id",
-                         where(**connection));
+    co_return make_error(Errc::protocol_violation, "an answer without a producer id");
   co_return model::ProducerIdentity{answer->producer_id, answer->producer_epoch};
 }
 

@@ -7,6 +7,8 @@
 
 #include "base/check.h"
 #include "model/record_reader.h"
+#include "protocol/add_partitions.h"
+#include "protocol/describe_broker.h"
 #include "protocol/init_producer.h"
 #include "replication/sequence_rule.h"
 
@@ -50,11 +52,22 @@ struct FakeBroker::Connection {
 
 FakeBroker::FakeBroker(base::Runtime& runtime, base::Network& network, base::Endpoint at,
                        base::Endpoint advertised)
-    : runtime_(runtime), advertised_(std::move(advertised)), appended_(runtime), tasks_(runtime) {
+    : FakeBroker(runtime, network, std::move(at), std::move(advertised),
+                 std::make_shared<Cluster>(), 1) {}
+
+FakeBroker::FakeBroker(base::Runtime& runtime, base::Network& network, base::Endpoint at,
+                       base::Endpoint advertised, ClusterPtr shared, std::int32_t id)
+    : broker_id(id),
+      runtime_(runtime),
+      advertised_(std::move(advertised)),
+      cluster_(std::move(shared)),
+      appended_(runtime),
+      tasks_(runtime) {
   auto acceptor = network.listen(at);
   MQ_CHECK(acceptor.has_value(), "the fake broker cannot listen: {}", acceptor.error().message());
   acceptor_ = std::move(*acceptor);
   if (advertised_.port == 0) advertised_.port = acceptor_->local().port;
+  cluster_->brokers[broker_id] = advertised_;
   tasks_.spawn("fake broker", accept());
 }
 
@@ -64,21 +77,21 @@ FakeBroker::Topic& FakeBroker::add_topic(const std::string& name, int partitions
                                          std::uint32_t batch_bytes_max) {
   Topic topic;
   topic.name = name;
-  topic.id = base::Uuid::from_random(7, next_topic_++ << 8);
+  topic.id = base::Uuid::from_random(7, cluster_->next_topic++ << 8);
   topic.batch_bytes_max = batch_bytes_max;
   topic.partitions.resize(static_cast<std::size_t>(partitions));
-  return topics_[name] = std::move(topic);
+  return cluster_->topics[name] = std::move(topic);
 }
 
 FakeBroker::Topic* FakeBroker::find(const base::Uuid& id) {
-  for (auto& [name, topic] : topics_) {
+  for (auto& [name, topic] : cluster_->topics) {
     if (topic.id == id) return &topic;
   }
   return nullptr;
 }
 
 void FakeBroker::inject(const std::string& topic, int partition, std::string batch, int records) {
-  Partition& log = topics_.at(topic).partitions.at(static_cast<std::size_t>(partition));
+  Partition& log = cluster_->topics.at(topic).partitions.at(static_cast<std::size_t>(partition));
   log.batches.push_back(std::move(batch));
   log.end += records;
   appended_.notify_all();
@@ -87,7 +100,7 @@ void FakeBroker::inject(const std::string& topic, int partition, std::string bat
 std::vector<std::string> FakeBroker::values(const std::string& topic, int partition) {
   std::vector<std::string> values;
   for (const std::string& bytes :
-       topics_.at(topic).partitions.at(static_cast<std::size_t>(partition)).batches) {
+       cluster_->topics.at(topic).partitions.at(static_cast<std::size_t>(partition)).batches) {
     const auto view = model::RecordBatchView::parse(base::as_bytes(bytes));
     MQ_CHECK(view.has_value(), "a stored batch is bad");
     const auto records = model::decompress(*view, base::BufferPool::shared());
@@ -164,7 +177,7 @@ asio::awaitable<bool> FakeBroker::handle(ConnectionPtr connection, net::Frame fr
   if (silent) co_return true;
   switch (api) {
     case protocol::ApiKey::metadata:
-      metadata(*connection, frame);
+      tasks_.spawn("fake metadata", metadata(connection, std::move(frame)));
       co_return true;
     case protocol::ApiKey::init_producer:
       init_producer(*connection, frame);
@@ -182,6 +195,21 @@ asio::awaitable<bool> FakeBroker::handle(ConnectionPtr connection, net::Frame fr
       co_return true;
     case protocol::ApiKey::delete_topics:
       delete_topics(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::alter_topics:
+      alter_topics(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::add_partitions:
+      add_partitions(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::list_topics:
+      list_topics(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::describe_topics:
+      describe_topics(*connection, frame);
+      co_return true;
+    case protocol::ApiKey::describe_broker:
+      describe_broker(*connection, frame);
       co_return true;
     default: {
       protocol::ResponseEnvelope envelope;
@@ -222,34 +250,57 @@ void FakeBroker::hello(Connection& connection, const net::Frame& frame) {
   answer(connection, frame.head, protocol::encode(response));
 }
 
-void FakeBroker::metadata(Connection& connection, const net::Frame& frame) {
+void FakeBroker::thaw_image() {
+  frozen_.reset();
+  appended_.notify_all();
+}
+
+bool FakeBroker::leads(const Partition& partition) const {
+  return partition.leader == kWhoeverIsAsked || partition.leader == broker_id;
+}
+
+asio::awaitable<void> FakeBroker::metadata(ConnectionPtr connection, net::Frame frame) {
   ++metadata_requests;
   const auto request = protocol::decode_metadata_request(frame.header);
   metadata_asked = request->topics;
+  const base::TimePoint until =
+      runtime_.now() + std::chrono::milliseconds(request->envelope.deadline_ms);
+  while (!stopped_ && image().version > 0 && image().version <= request->newer_than &&
+         runtime_.now() < until)
+    co_await appended_.wait_until(until);
+  answer_metadata(*connection, frame, *request);
+}
+
+void FakeBroker::answer_metadata(Connection& connection, const net::Frame& frame,
+                                 const protocol::MetadataRequest& request) {
   protocol::MetadataResponse response;
   if (refuse_metadata) {
     if (const auto status = refuse_metadata()) response.envelope.status = *status;
   }
+  response.envelope.metadata_version = image().version;
   response.cluster_id = cluster;
-  response.controller = broker_id;
-  response.brokers.push_back(
-      protocol::BrokerAddress{broker_id, advertised_.host, advertised_.port});
-  for (const std::string& name : request->topics) {
+  response.controller = image().controller;
+  for (const auto& [id, address] : image().brokers)
+    response.brokers.push_back({id, address.host, address.port, image().away.contains(id)});
+  for (const std::string& name : request.topics) {
     protocol::TopicMetadata topic;
     topic.name = name;
-    const auto found = topics_.find(name);
-    if (found == topics_.end()) {
+    const auto found = image().topics.find(name);
+    if (found == image().topics.end()) {
       topic.status = Status::of(WireError::unknown_topic,
                                 fmt::format("there is no topic '{}'", name), broker_id);
     } else {
-      Topic& known = found->second;
-      if (!known.ready && topics_ready_after-- <= 0) known.ready = true;
+      const Topic& known = found->second;
+      if (!known.ready && topics_ready_after-- <= 0) cluster_->topics.at(name).ready = true;
       topic.id = known.id;
       topic.batch_bytes_max = known.batch_bytes_max;
       for (std::size_t i = 0; i < known.partitions.size(); ++i) {
+        const Partition& log = known.partitions[i];
         protocol::PartitionMetadata partition;
         partition.partition = static_cast<std::int32_t>(i);
-        partition.leader = known.ready ? broker_id : -1;
+        partition.leader = log.leader == kWhoeverIsAsked ? broker_id : log.leader;
+        if (!known.ready) partition.leader = -1;
+        partition.leader_epoch = log.leader_epoch;
         topic.partitions.push_back(partition);
       }
     }
@@ -276,14 +327,16 @@ void FakeBroker::init_producer(Connection& connection, const net::Frame& frame) 
 }
 
 void FakeBroker::forget_producers() {
-  for (auto& [name, topic] : topics_) {
-    for (Partition& partition : topic.partitions) partition.producers = storage::ProducerTable();
+  for (auto& [name, topic] : cluster_->topics) {
+    for (Partition& partition : topic.partitions)
+      partition.producers = std::make_shared<storage::ProducerTable>();
   }
 }
 
 asio::awaitable<bool> FakeBroker::produce(ConnectionPtr connection, net::Frame frame) {
   ++produce_requests;
   const auto request = protocol::decode_produce_request(frame.header);
+  produce_entries.push_back(request->entries.size());
   protocol::ProduceResponse response;
   base::MutableBytes payload = frame.payload;
   bool lost = false;
@@ -313,6 +366,7 @@ protocol::ProduceResult FakeBroker::append(Connection& connection,
   Topic* topic = find(entry.partition.topic);
   if (topic == nullptr) return refused(WireError::unknown_topic_id, "no such topic id");
   Partition& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+  if (!leads(log)) return refused(WireError::not_leader, "another broker leads it");
   Produced produced{topic->name, entry.partition.partition, entry.sequence, batch.size(),
                     produced_batches};
   // PAR-5, as a broker keeps it.
@@ -336,7 +390,7 @@ protocol::ProduceResult FakeBroker::append(Connection& connection,
   };
   if (view->producer().known()) {  // IDM-1, by the broker's own rule
     const auto verdict =
-        replication::check_sequence(log.producers.find(view->producer_id()), *view);
+        replication::check_sequence(log.producers->find(view->producer_id()), *view);
     if (verdict.refusal) {
       took(0);
       return refused(wire_error(verdict.refusal), verdict.refusal.message());
@@ -354,7 +408,7 @@ protocol::ProduceResult FakeBroker::append(Connection& connection,
   const std::uint32_t records = view->record_count();
   model::stamp(batch, model::Offset(log.end), model::LeaderEpoch(1), runtime_.wall_clock_ms());
   log.batches.emplace_back(base::as_text(batch));
-  log.producers.note(*view);
+  log.producers->note(*view);
   result.base_offset = model::Offset(log.end);
   result.append_time_ms = runtime_.wall_clock_ms();
   log.end += records;
@@ -378,6 +432,10 @@ protocol::FetchResult FakeBroker::read(const protocol::FetchEntry& entry, std::s
     }
   }
   const Partition& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+  if (!leads(log)) {
+    result.status = Status::of(WireError::not_leader, "another broker leads it", broker_id);
+    return result;
+  }
   result.high_watermark = model::Offset(log.end);
   result.log_start_offset = model::Offset(log.start);
   if (entry.offset.value() < log.start || entry.offset.value() > log.end) {
@@ -400,6 +458,7 @@ protocol::FetchResult FakeBroker::read(const protocol::FetchEntry& entry, std::s
 asio::awaitable<void> FakeBroker::fetch(ConnectionPtr connection, net::Frame frame) {
   ++fetch_requests;
   const auto request = protocol::decode_fetch_request(frame.header);
+  fetch_entries.push_back(request->entries.size());
   const base::TimePoint until = runtime_.now() + std::chrono::milliseconds(request->wait_ms);
   while (!stopped_) {
     protocol::FetchResponse response;
@@ -430,6 +489,7 @@ void FakeBroker::look_up_time(const Partition& log, std::int64_t time_ms,
 }
 
 void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
+  ++offset_requests;
   const auto request = protocol::decode_list_offsets_request(frame.header);
   protocol::ListOffsetsResponse response;
   for (const auto& entry : request->entries) {
@@ -437,6 +497,11 @@ void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
     result.partition = entry.partition;
     if (Topic* topic = find(entry.partition.topic)) {
       const auto& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+      if (!leads(log)) {
+        result.status = Status::of(WireError::not_leader, "another broker leads it", broker_id);
+        response.results.push_back(std::move(result));
+        continue;
+      }
       const bool earliest = entry.point == protocol::OffsetPoint::earliest;
       result.offset = model::Offset(earliest ? log.start : log.end);
       if (entry.point == protocol::OffsetPoint::at_time) {
@@ -451,35 +516,150 @@ void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
   answer(connection, frame.head, protocol::encode(response));
 }
 
+Status FakeBroker::may_change() const {
+  if (cluster_->controller == broker_id) return Status{};
+  return Status::of(WireError::not_controller,
+                    fmt::format("the controller is broker {}", cluster_->controller), broker_id);
+}
+
 void FakeBroker::create_topics(Connection& connection, const net::Frame& frame) {
+  ++change_requests;
   const auto request = protocol::decode_create_topics_request(frame.header);
   protocol::CreateTopicsResponse response;
   for (const auto& wanted : request->topics) {
     protocol::TopicResult result;
     result.name = wanted.name;
+    result.status = may_change();
     result.partitions = std::max(1, wanted.partitions);
-    if (topics_.contains(wanted.name)) {
+    if (cluster_->topics.contains(wanted.name)) {
       result.status = Status::of(WireError::topic_exists, "it exists", broker_id);
-    } else if (!request->validate_only) {
+    } else if (result.status.ok() && !request->validate_only) {
       Topic& topic = add_topic(wanted.name, result.partitions);
       topic.ready = false;
       result.id = topic.id;
+      if (cluster_->version > 0) ++cluster_->version;
     }
     response.results.push_back(std::move(result));
   }
+  response.envelope.metadata_version = cluster_->version;
   answer(connection, frame.head, protocol::encode(response));
 }
 
 void FakeBroker::delete_topics(Connection& connection, const net::Frame& frame) {
+  ++change_requests;
   const auto request = protocol::decode_delete_topics_request(frame.header);
   protocol::DeleteTopicsResponse response;
   for (const std::string& name : request->names) {
     protocol::TopicResult result;
     result.name = name;
-    if (topics_.erase(name) == 0)
+    result.status = may_change();
+    if (result.status.ok() && cluster_->topics.erase(name) == 0)
       result.status = Status::of(WireError::unknown_topic, "there is none", broker_id);
+    if (result.status.ok() && cluster_->version > 0) ++cluster_->version;
     response.results.push_back(std::move(result));
   }
+  response.envelope.metadata_version = cluster_->version;
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::alter_topics(Connection& connection, const net::Frame& frame) {
+  ++change_requests;
+  const auto request = protocol::decode_alter_topics_request(frame.header);
+  protocol::AlterTopicsResponse response;
+  for (const auto& wanted : request->topics) {
+    protocol::TopicResult result;
+    result.name = wanted.name;
+    result.status = may_change();
+    if (result.status.ok()) altered = wanted;
+    if (result.status.ok() && cluster_->version > 0) ++cluster_->version;
+    response.results.push_back(std::move(result));
+  }
+  response.envelope.metadata_version = cluster_->version;
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::add_partitions(Connection& connection, const net::Frame& frame) {
+  ++change_requests;
+  const auto request = protocol::decode_add_partitions_request(frame.header);
+  protocol::AddPartitionsResponse response;
+  for (const auto& wanted : request->topics) {
+    protocol::TopicResult result;
+    result.name = wanted.name;
+    result.status = may_change();
+    if (result.status.ok()) {
+      Topic& topic = cluster_->topics.at(wanted.name);
+      topic.partitions.resize(static_cast<std::size_t>(wanted.total));
+      for (Partition& partition : topic.partitions) {
+        if (partition.leader == kWhoeverIsAsked) partition.leader = broker_id;
+      }
+      result.partitions = wanted.total;
+      if (cluster_->version > 0) ++cluster_->version;
+    }
+    response.results.push_back(std::move(result));
+  }
+  response.envelope.metadata_version = cluster_->version;
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::list_topics(Connection& connection, const net::Frame& frame) {
+  ++describe_requests;
+  protocol::ListTopicsResponse response;
+  response.envelope.metadata_version = image().version;
+  for (const auto& [name, topic] : image().topics) {
+    protocol::TopicSummary summary;
+    summary.name = name;
+    summary.id = topic.id;
+    summary.partitions = static_cast<std::int32_t>(topic.partitions.size());
+    summary.replicas = 1;
+    for (const Partition& partition : topic.partitions) {
+      if (!leads(partition)) continue;
+      ++summary.partitions_led;
+      summary.bytes += 1000;
+      summary.records += static_cast<std::uint64_t>(partition.end);
+    }
+    response.topics.push_back(std::move(summary));
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::describe_topics(Connection& connection, const net::Frame& frame) {
+  ++describe_requests;
+  const auto request = protocol::decode_describe_topics_request(frame.header);
+  protocol::DescribeTopicsResponse response;
+  response.envelope.metadata_version = image().version;
+  for (const std::string& name : request->names) {
+    protocol::TopicDescription description;
+    description.name = name;
+    const auto found = image().topics.find(name);
+    if (found == image().topics.end()) {
+      description.status = Status::of(WireError::unknown_topic, "there is none", broker_id);
+      response.topics.push_back(std::move(description));
+      continue;
+    }
+    description.id = found->second.id;
+    for (std::size_t i = 0; i < found->second.partitions.size(); ++i) {
+      const Partition& log = found->second.partitions[i];
+      protocol::PartitionDescription partition;
+      partition.partition = static_cast<std::int32_t>(i);
+      partition.leader = log.leader == kWhoeverIsAsked ? broker_id : log.leader;
+      partition.replicas = {log.leader < 0 ? 3 : log.leader};
+      if (leads(log)) {
+        partition.log_start_offset = log.start;
+        partition.high_watermark = log.end;
+        partition.log_end_offset = log.end;
+      }
+      description.partitions.push_back(std::move(partition));
+    }
+    response.topics.push_back(std::move(description));
+  }
+  answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::describe_broker(Connection& connection, const net::Frame& frame) {
+  ++describe_requests;
+  protocol::DescribeBrokerResponse response;
+  response.broker_id = broker_id;
+  response.controller = image().controller;
   answer(connection, frame.head, protocol::encode(response));
 }
 

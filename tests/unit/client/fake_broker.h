@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "model/ids.h"
 #include "model/record_batch.h"
 #include "net/frame_stream.h"
+#include "protocol/alter_topics.h"
 #include "protocol/fetch.h"
 #include "protocol/hello.h"
 #include "protocol/list_offsets.h"
@@ -35,8 +37,11 @@ class FakeBroker {
     std::uint64_t instance = 0;
     std::uint64_t connection = 0;
     std::uint64_t next_sequence = 0;
-    storage::ProducerTable producers;
+    std::shared_ptr<storage::ProducerTable> producers = std::make_shared<storage::ProducerTable>();
+    std::int32_t leader = kWhoeverIsAsked;  ///< -1: none
+    std::int32_t leader_epoch = 1;
   };
+  static constexpr std::int32_t kWhoeverIsAsked = -2;
   struct Topic {
     std::string name;
     base::Uuid id;
@@ -53,16 +58,30 @@ class FakeBroker {
     int number = 0;  ///< counts all batches
   };
 
+  /// What the brokers of a cluster share: the image and, as if it were replicated, the logs.
+  struct Cluster {
+    std::map<std::string, Topic> topics;
+    std::map<std::int32_t, base::Endpoint> brokers;
+    std::set<std::int32_t> away;
+    std::int32_t controller = 1;
+    std::uint64_t version = 0;
+    std::uint64_t next_topic = 100;
+  };
+  using ClusterPtr = std::shared_ptr<Cluster>;
+
   FakeBroker(base::Runtime& runtime, base::Network& network, base::Endpoint at,
              base::Endpoint advertised);
+  /// One broker of several; it joins the cluster's brokers.
+  FakeBroker(base::Runtime& runtime, base::Network& network, base::Endpoint at,
+             base::Endpoint advertised, ClusterPtr shared, std::int32_t id);
   ~FakeBroker();
 
   /// Where it listens, with the port it got.
   [[nodiscard]] base::Endpoint address() const { return acceptor_->local(); }
   Topic& add_topic(const std::string& name, int partitions,
                    std::uint32_t batch_bytes_max = 1 << 20);
-  void remove_topic(const std::string& name) { topics_.erase(name); }
-  Topic& topic(const std::string& name) { return topics_.at(name); }
+  void remove_topic(const std::string& name) { cluster_->topics.erase(name); }
+  Topic& topic(const std::string& name) { return cluster_->topics.at(name); }
   /// Puts a batch into the log as it is, beyond all checks.
   void inject(const std::string& topic, int partition, std::string batch, int records);
   /// The values of all records of a partition, in order.
@@ -97,10 +116,21 @@ class FakeBroker {
   int fetch_requests = 0;
   int metadata_requests = 0;
   int init_requests = 0;
+  int change_requests = 0;  ///< create, delete, alter, add
+  int describe_requests = 0;
+  int offset_requests = 0;
+  std::vector<std::size_t> produce_entries;  ///< of each produce request
+  std::vector<std::size_t> fetch_entries;    ///< of each fetch
+  std::optional<protocol::AlterTopic> altered;
   int repeats = 0;
   std::vector<std::string> metadata_asked;  ///< topics of the newest such request
   std::uint64_t fetched_bytes = 0;
 
+  /// Answers Metadata from the cluster as it is now, until thaw_image().
+  void freeze_image() { frozen_ = std::make_shared<Cluster>(*cluster_); }
+  void thaw_image();
+  /// Tells brokers that wait for a newer image.
+  void image_changed() { appended_.notify_all(); }
   void break_connections();
   asio::awaitable<void> stop();
 
@@ -115,7 +145,18 @@ class FakeBroker {
   void answer(Connection& connection, const protocol::FrameHead& request, const std::string& header,
               std::string payload = {}, bool more = false);
   void hello(Connection& connection, const net::Frame& frame);
-  void metadata(Connection& connection, const net::Frame& frame);
+  [[nodiscard]] const Cluster& image() const { return frozen_ ? *frozen_ : *cluster_; }
+  [[nodiscard]] bool leads(const Partition& partition) const;
+  asio::awaitable<void> metadata(ConnectionPtr connection, net::Frame frame);
+  void answer_metadata(Connection& connection, const net::Frame& frame,
+                       const protocol::MetadataRequest& request);
+  /// Not ok when this broker is not the controller.
+  [[nodiscard]] protocol::Status may_change() const;
+  void alter_topics(Connection& connection, const net::Frame& frame);
+  void add_partitions(Connection& connection, const net::Frame& frame);
+  void list_topics(Connection& connection, const net::Frame& frame);
+  void describe_topics(Connection& connection, const net::Frame& frame);
+  void describe_broker(Connection& connection, const net::Frame& frame);
   void init_producer(Connection& connection, const net::Frame& frame);
   asio::awaitable<bool> produce(ConnectionPtr connection, net::Frame frame);
   protocol::ProduceResult append(Connection& connection, const protocol::ProduceEntry& entry,
@@ -132,12 +173,12 @@ class FakeBroker {
   base::Runtime& runtime_;
   base::Endpoint advertised_;
   std::unique_ptr<base::Acceptor> acceptor_;
-  std::map<std::string, Topic> topics_;
+  ClusterPtr cluster_;
+  ClusterPtr frozen_;
   std::vector<std::weak_ptr<Connection>> connections_;
   base::WaitList appended_;
   base::TaskGroup tasks_;
   bool stopped_ = false;
-  std::uint64_t next_topic_ = 100;
 };
 
 }  // namespace mq::testing

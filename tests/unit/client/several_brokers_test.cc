@@ -1,0 +1,400 @@
+#include <fmt/format.h>
+
+#include "client/core/admin_core.h"
+#include "producer_fixture.h"
+
+namespace mq::testing {
+namespace {
+
+using protocol::Status;
+using protocol::WireError;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Three brokers of one cluster, each on a node of its own, and a client.
+class SeveralBrokersTest : public ::testing::Test {
+ protected:
+  SeveralBrokersTest() : network(simulator), client_runtime(simulator) {
+    client_network = network.join("client", client_runtime);
+    cluster->version = 1;
+    for (int id = 1; id <= 3; ++id) {
+      nodes.push_back(std::make_unique<Node>(simulator, network, host(id)));
+      brokers[id] = std::make_unique<FakeBroker>(nodes.back()->runtime, *nodes.back()->network,
+                                                 base::Endpoint{host(id), 9500},
+                                                 base::Endpoint{host(id), 9500}, cluster, id);
+    }
+  }
+  ~SeveralBrokersTest() override {
+    network.heal();
+    if (producer) run(simulator, producer->stop());
+    if (consumer) run(simulator, consumer->stop());
+    if (admin) run(simulator, admin->stop());
+    for (auto& [id, broker] : brokers) run(simulator, broker->stop());
+    simulator.run_for(seconds(1));
+  }
+
+  struct Node {
+    Node(Simulator& simulator, SimNetwork& network, const std::string& name)
+        : runtime(simulator), network(network.join(name, runtime)) {}
+    SimRuntime runtime;
+    std::unique_ptr<base::Network> network;
+  };
+  static std::string host(int id) { return fmt::format("broker-{}", id); }
+
+  FakeBroker& broker(int id) { return *brokers.at(id); }
+  /// A topic whose partitions are led by these brokers.
+  void add_topic(const std::string& name, const std::vector<std::int32_t>& leaders) {
+    auto& topic = broker(1).add_topic(name, static_cast<int>(leaders.size()));
+    for (std::size_t i = 0; i < leaders.size(); ++i) topic.partitions[i].leader = leaders[i];
+    ++cluster->version;
+  }
+  void move_leader(const std::string& name, std::size_t partition, std::int32_t to) {
+    auto& log = cluster->topics.at(name).partitions.at(partition);
+    log.leader = to;
+    ++log.leader_epoch;
+    ++cluster->version;
+    for (auto& [id, one] : brokers) one->image_changed();
+  }
+  /// Nothing of this broker reaches the client any more, and nobody says so.
+  void silence(int id) {
+    network.cut("client", host(id));
+    network.reset_connections(host(id));
+  }
+
+  template <class Config>
+  Config config(const std::string& bootstrap = "broker-1:9500,broker-2:9500,broker-3:9500") {
+    Config made;
+    made.bootstrap.clear();
+    for (std::size_t at = 0; at < bootstrap.size();) {
+      const auto comma = std::min(bootstrap.find(',', at), bootstrap.size());
+      made.bootstrap.push_back(bootstrap.substr(at, comma - at));
+      at = comma + 1;
+    }
+    return made;
+  }
+  void start_producer(ProducerConfig made) {
+    made.compression = Compression::none;
+    made.enable_idempotence = false;
+    producer = std::make_unique<client::ProducerCore>(client_runtime, *client_network, made);
+    const auto started = run(simulator, producer->start());
+    ASSERT_TRUE(started) << to_string(started.error());
+  }
+  client::ProducerTopicPtr topic(const std::string& name) {
+    auto found = run(simulator, producer->topic(name));
+    EXPECT_TRUE(found);
+    return found ? *found : nullptr;
+  }
+  void send(client::ProducerTopic& to, const std::string& value, int partition) {
+    client::AppendRequest request;
+    request.record.value = base::as_bytes(value);
+    request.partition = partition;
+    std::function<void(Result<Delivery>)> callback = [this, value](Result<Delivery> result) {
+      results.insert_or_assign(value, std::move(result));
+      at[value] = simulator.now();
+    };
+    request.callback = &callback;
+    std::optional<Error> refusal;
+    ASSERT_EQ(producer->append(to, request, refusal), client::Appended::accepted);
+  }
+  bool wait_for(const std::string& value, base::Duration limit) {
+    return simulator.run_until([&] { return results.contains(value); }, limit);
+  }
+  client::AdminCore& start_admin(ClientConfig made) {
+    admin = std::make_unique<client::AdminCore>(client_runtime, *client_network, std::move(made));
+    const auto started = run(simulator, admin->start());
+    EXPECT_TRUE(started);
+    return *admin;
+  }
+
+  Simulator simulator{1};
+  SimNetwork network;
+  SimRuntime client_runtime;
+  std::unique_ptr<base::Network> client_network;
+  FakeBroker::ClusterPtr cluster = std::make_shared<FakeBroker::Cluster>();
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::map<int, std::unique_ptr<FakeBroker>> brokers;
+  std::unique_ptr<client::ProducerCore> producer;
+  std::unique_ptr<client::ConsumerCore> consumer;
+  std::unique_ptr<client::AdminCore> admin;
+  std::map<std::string, Result<Delivery>> results;
+  std::map<std::string, base::TimePoint> at;
+};
+
+TEST_F(SeveralBrokersTest, RecordsGoToTheLeaderOfTheirPartition) {
+  add_topic("orders", {1, 2, 3});
+  start_producer(config<ProducerConfig>("broker-2:9500"));
+  const auto orders = topic("orders");
+  for (int i = 0; i < 3; ++i) send(*orders, std::to_string(i), i);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(wait_for(std::to_string(i), seconds(5)));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(results.at(std::to_string(i)));
+    EXPECT_EQ(broker(i + 1).produced_batches, 1);
+  }
+}
+
+TEST_F(SeveralBrokersTest, PartitionsOfOneBrokerShareARequest) {
+  add_topic("orders", {1, 2, 2, 2, 2, 3});
+  start_producer(config<ProducerConfig>());
+  const auto orders = topic("orders");
+  send(*orders, "first", 1);
+  ASSERT_TRUE(wait_for("first", seconds(5)));
+  broker(2).produce_delay = milliseconds(20);
+  for (int i = 1; i <= 4; ++i) send(*orders, fmt::format("a{}", i), i);
+  for (int i = 1; i <= 4; ++i) ASSERT_TRUE(wait_for(fmt::format("a{}", i), seconds(5)));
+  const auto& entries = broker(2).produce_entries;
+  EXPECT_GE(*std::ranges::max_element(entries), 3U);
+
+  consumer = std::make_unique<client::ConsumerCore>(client_runtime, *client_network,
+                                                    config<ConsumerConfig>());
+  ASSERT_TRUE(run(simulator, consumer->start()));
+  std::map<TopicPartition, Start> all;
+  for (int i = 0; i < 6; ++i) all[{"orders", i}] = {Start::earliest};
+  ASSERT_TRUE(run(simulator, consumer->assign(all)));
+  simulator.run_for(seconds(1));
+  EXPECT_EQ(broker(2).offset_requests, 1);
+  EXPECT_EQ(broker(2).fetch_entries.front(), 4U);
+  EXPECT_EQ(broker(1).fetch_entries.front(), 1U);
+}
+
+TEST_F(SeveralBrokersTest, NotLeaderIsFollowedToTheNewOneByOneRefresh) {
+  add_topic("orders", {1});
+  start_producer(config<ProducerConfig>());
+  const auto orders = topic("orders");
+  send(*orders, "before", 0);
+  ASSERT_TRUE(wait_for("before", seconds(5)));
+  move_leader("orders", 0, 3);
+  int asked = 0;
+  for (auto& [id, one] : brokers) asked += one->metadata_requests;
+  send(*orders, "after", 0);
+  ASSERT_TRUE(wait_for("after", seconds(1)));
+  EXPECT_TRUE(results.at("after"));
+  EXPECT_EQ(broker(3).produced_batches, 1);
+  int again = 0;
+  for (auto& [id, one] : brokers) again += one->metadata_requests;
+  EXPECT_EQ(again, asked + 1);
+}
+
+TEST_F(SeveralBrokersTest, AConsumerFollowsItsLeader) {
+  add_topic("orders", {1});
+  start_producer(config<ProducerConfig>());
+  consumer = std::make_unique<client::ConsumerCore>(client_runtime, *client_network,
+                                                    config<ConsumerConfig>());
+  ASSERT_TRUE(run(simulator, consumer->start()));
+  ASSERT_TRUE(run(simulator, consumer->assign({{{"orders", 0}, {Start::earliest}}})));
+  const auto orders = topic("orders");
+  const auto read = [&] {
+    std::optional<Result<Batch>> taken;
+    simulator.run_until([&] { return (taken = consumer->take()).has_value(); }, seconds(5));
+    return taken && *taken ? std::string(as_text(*(**taken)[0].value)) : "nothing";
+  };
+  send(*orders, "one", 0);
+  EXPECT_EQ(read(), "one");
+  move_leader("orders", 0, 2);
+  send(*orders, "two", 0);
+  EXPECT_EQ(read(), "two");
+  EXPECT_GT(broker(2).fetch_requests, 0);
+}
+
+TEST_F(SeveralBrokersTest, ASilentFirstAddressDelaysTheConnectionByLessThanASecond) {
+  add_topic("orders", {2});
+  network.cut("client", "broker-1");
+  const auto before = simulator.now();
+  start_producer(config<ProducerConfig>());
+  EXPECT_LT(simulator.now() - before, seconds(1));
+}
+
+TEST_F(SeveralBrokersTest, ADeafFirstAddressDelaysTheConnectionByLessThanASecond) {
+  broker(1).deaf = true;
+  const auto before = simulator.now();
+  start_producer(config<ProducerConfig>());
+  EXPECT_LT(simulator.now() - before, seconds(1));
+}
+
+TEST_F(SeveralBrokersTest, AFrozenBrokerDelaysALookupByLittleMoreThanASecond) {
+  add_topic("orders", {2});
+  start_producer(config<ProducerConfig>());
+  broker(1).silent = true;  // connected, and no answer to anything
+  const auto before = simulator.now();
+  EXPECT_TRUE(topic("orders"));
+  EXPECT_LT(simulator.now() - before, milliseconds(1500));
+}
+
+TEST_F(SeveralBrokersTest, AStoppingBrokerIsNotAskedTwice) {
+  add_topic("orders", {2});
+  start_producer(config<ProducerConfig>());
+  broker(1).refuse_metadata = [] { return Status::of(WireError::shutting_down, "bye", 1); };
+  const auto before = simulator.now();
+  EXPECT_TRUE(topic("orders"));
+  EXPECT_LT(simulator.now() - before, milliseconds(300));
+}
+
+TEST_F(SeveralBrokersTest, ADeadBrokerDelaysNobodyElsesPartitions) {
+  add_topic("orders", {1, 2, 3});
+  auto made = config<ProducerConfig>();
+  made.delivery_timeout = seconds(20);
+  start_producer(made);
+  const auto orders = topic("orders");
+  for (int i = 0; i < 3; ++i) send(*orders, fmt::format("warm{}", i), i);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(wait_for(fmt::format("warm{}", i), seconds(5)));
+  silence(1);
+  send(*orders, "lost", 0);
+  simulator.run_for(seconds(2));
+  const auto before = simulator.now();
+  send(*orders, "b", 1);
+  send(*orders, "c", 2);
+  ASSERT_TRUE(wait_for("b", seconds(5)) && wait_for("c", seconds(5)));
+  EXPECT_LT(at.at("b") - before, milliseconds(500));
+  EXPECT_LT(at.at("c") - before, milliseconds(500));
+  // And when its partition gets another leader, it goes on there.
+  move_leader("orders", 0, 3);
+  ASSERT_TRUE(wait_for("lost", seconds(5)));
+  EXPECT_TRUE(results.at("lost"));
+}
+
+TEST_F(SeveralBrokersTest, APartitionWithoutALeaderWaitsForOne) {
+  add_topic("orders", {-1});
+  start_producer(config<ProducerConfig>());
+  const auto orders = topic("orders");
+  send(*orders, "early", 0);
+  simulator.run_for(seconds(3));
+  EXPECT_FALSE(results.contains("early"));
+  move_leader("orders", 0, 2);
+  ASSERT_TRUE(wait_for("early", seconds(2)));
+  EXPECT_TRUE(results.at("early"));
+}
+
+TEST_F(SeveralBrokersTest, AnOlderImageTakesNothingBack) {
+  add_topic("orders", {1});
+  broker(1).freeze_image();
+  move_leader("orders", 0, 2);
+  start_producer(config<ProducerConfig>("broker-2:9500"));
+  const auto orders = topic("orders");
+  auto& metadata = producer->client().metadata;
+  const model::PartitionId id{orders->id, 0};
+  ASSERT_EQ(metadata.leader(id), 2);
+  run(simulator, broker(2).stop());
+  run(simulator, broker(3).stop());
+  network.cut("client", "broker-3");
+  protocol::MetadataRequest request;
+  request.topics = {"orders"};
+  const auto answer = run(simulator, metadata.fetch(request, simulator.now() + seconds(20)));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->topics[0].partitions[0].leader, 1);
+  EXPECT_EQ(metadata.leader(id), 2);
+  // Nor is a topic gone that the older image does not know yet.
+  cluster->topics.erase("orders");
+  broker(1).freeze_image();
+  cluster->topics.clear();
+  EXPECT_FALSE(metadata.gone(orders->id));
+}
+
+TEST_F(SeveralBrokersTest, ChangesGoToTheControllerAndFollowIt) {
+  cluster->controller = 2;
+  auto& client = start_admin(config<ClientConfig>());
+  std::vector<NewTopic> topics;
+  topics.emplace_back("orders");
+  topics.back().partitions = 3;
+  auto created = run(simulator, client.create_topics(topics, false));
+  ASSERT_TRUE(created.at("orders")) << to_string(created.at("orders").error());
+  EXPECT_EQ(broker(2).change_requests, 1);
+  EXPECT_EQ(broker(1).change_requests + broker(3).change_requests, 0);
+  // The controller moves; who is asked first says so, and the new one is found.
+  cluster->controller = 3;
+  ++cluster->version;
+  std::map<std::string, TopicChange> changes;
+  changes["orders"].set["retention.age"] = "7d";
+  changes["orders"].unset = {"segment.bytes"};
+  auto altered = run(simulator, client.alter_topics(changes));
+  ASSERT_TRUE(altered.at("orders"));
+  EXPECT_EQ(broker(2).change_requests, 2);
+  ASSERT_TRUE(broker(3).altered);
+  EXPECT_EQ(broker(3).altered->set.at("retention.age"), "7d");
+  EXPECT_EQ(broker(3).altered->unset, std::vector<std::string>{"segment.bytes"});
+  auto added = run(simulator, client.add_partitions({{"orders", 5}}));
+  ASSERT_TRUE(added.at("orders"));
+  EXPECT_EQ(*added.at("orders"), 5);
+  auto deleted = run(simulator, client.delete_topics({"orders"}));
+  EXPECT_TRUE(deleted.at("orders"));
+  EXPECT_EQ(broker(3).change_requests, 3);
+}
+
+TEST_F(SeveralBrokersTest, AChangeWaitsForAControllerToBeElected) {
+  cluster->controller = -1;
+  auto& client = start_admin(config<ClientConfig>());
+  client_runtime.start_timer(simulator.now() + seconds(3), [this] {
+    cluster->controller = 1;
+    ++cluster->version;
+  });
+  std::vector<NewTopic> topics;
+  topics.emplace_back("orders");
+  auto created = run(simulator, client.create_topics(topics, false));
+  EXPECT_TRUE(created.at("orders"));
+}
+
+TEST_F(SeveralBrokersTest, WithoutAControllerAChangeIsRefusedByName) {
+  cluster->controller = -1;
+  auto made = config<ClientConfig>();
+  made.request_timeout = seconds(2);
+  auto& client = start_admin(made);
+  auto deleted = run(simulator, client.delete_topics({"orders"}));
+  const Error& error = deleted.at("orders").error();
+  EXPECT_EQ(error.code, Errc::not_controller);
+  EXPECT_FALSE(error.maybe_applied);
+  EXPECT_TRUE(error.retriable);
+}
+
+TEST_F(SeveralBrokersTest, AfterAChangeOlderImagesAreWaitedFor) {
+  cluster->controller = 2;
+  auto& client = start_admin(config<ClientConfig>("broker-1:9500"));
+  add_topic("orders", {1});
+  broker(1).freeze_image();
+  broker(3).freeze_image();
+  auto deleted = run(simulator, client.delete_topics({"orders"}));
+  ASSERT_TRUE(deleted.at("orders"));
+  // Broker 1 would still know it; the answer comes from one that does not.
+  const auto found =
+      run(simulator, client.client().metadata.lookup("orders", simulator.now() + seconds(5)));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, Errc::unknown_topic);
+}
+
+TEST_F(SeveralBrokersTest, DescriptionsArePutTogetherFromTheLeaders) {
+  add_topic("orders", {1, 2, 3, -1});
+  cluster->topics.at("orders").partitions[1].end = 20;
+  cluster->topics.at("orders").partitions[2].end = 30;
+  auto& client = start_admin(config<ClientConfig>());
+  auto topics = run(simulator, client.list_topics());
+  ASSERT_TRUE(topics);
+  ASSERT_EQ(topics->size(), 1U);
+  EXPECT_EQ((*topics)[0].records, 50U);
+  EXPECT_EQ((*topics)[0].bytes, 3000U);
+  EXPECT_EQ((*topics)[0].partitions_not_serving, 1);
+  auto described = run(simulator, client.describe_topics({"orders", "none"}));
+  EXPECT_EQ(described.at("none").error().code, Errc::unknown_topic);
+  const auto& partitions = described.at("orders")->partitions;
+  EXPECT_EQ(partitions[1].high_watermark, 20);
+  EXPECT_EQ(partitions[2].high_watermark, 30);
+  EXPECT_EQ(partitions[3].high_watermark, -1);
+  EXPECT_EQ(partitions[3].note, "no leader: broker 3 is away");
+}
+
+TEST_F(SeveralBrokersTest, ASilentBrokerIsNamedAndHidesNobody) {
+  add_topic("orders", {1, 2});
+  auto& client = start_admin(config<ClientConfig>());
+  cluster->away = {3};
+  ++cluster->version;
+  silence(2);
+  const auto before = simulator.now();
+  auto described = run(simulator, client.describe_topics({"orders"}));
+  const auto& partitions = described.at("orders")->partitions;
+  EXPECT_EQ(partitions[0].high_watermark, 0);
+  EXPECT_EQ(partitions[1].note, "its leader, broker 2, does not answer");
+  auto all = run(simulator, client.describe_brokers());
+  EXPECT_LT(simulator.now() - before, seconds(5));
+  EXPECT_TRUE(all.at(1));
+  EXPECT_EQ(all.at(2).error().code, Errc::unreachable);
+  EXPECT_EQ(all.at(3).error().message, "broker 3 (broker-3:9500) is not in the cluster now");
+}
+
+}  // namespace
+}  // namespace mq::testing
