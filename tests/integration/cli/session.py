@@ -20,7 +20,8 @@ REPLACED = [
     (re.compile(r"\(want [0-9a-f]+, got [0-9a-f]+\)"), "(want X, got Y)"),
     (re.compile(r'"want":\d+,"got":\d+'), '"want":X,"got":Y'),
     (re.compile(r"\bpid \d+"), "pid PID"),
-    (re.compile(r"\bup \d\S*"), "up AGE"),
+    (re.compile(r"\bup +\d\S*"), "up AGE"),
+    (re.compile(r"\bregistration -?\d+"), "registration N"),
     (re.compile(r"\bv\d+\.\d+\.\d+\b"), "vVERSION"),
     (re.compile(r"\b\d+% full"), "N% full"),
     (re.compile(r'"(ack_p99_ms|duration_ms|records_per_second|mib_per_second|latency_\w+_us|\w+_cpu_seconds|'

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import unittest
 
 from session import Broker, Session, program, shape_line
@@ -89,12 +90,40 @@ class Golden(unittest.TestCase):
         self.assertIn("requests_total", self.broker.ctl("status", "-v").out)
         self.compare("status")
 
+    def test_cluster(self):
+        run = self.session.run
+        run("topic", "create", "orders", "--partitions", "2")
+        no_warnings = dict(filtered=lambda out: "".join(l for l in out.splitlines(True) if "warning:" not in l))
+        run("broker", "list", filtered=lambda out: re.sub(r" *; \d+ warnings?| +\d+ warnings?$", "", out))
+        run("broker", "list", "-o", "json", filtered=shape_line)
+        run("broker", "describe", "1", **no_warnings)
+        run("broker", "describe", "1", "-o", "json", filtered=lambda out: shape_line(without_volatile(out)))
+        run("broker", "describe", "7")
+        run("broker", "describe", "x")
+        run("partition", "list")
+        run("partition", "list", "orders", "--leaderless")
+        run("partition", "list", "--broker", "1", "-o", "jsonl")
+        run("partition", "list", "nowhere")
+        run("partition", "list", "--at-min-isr")
+        run("partition", "describe", "orders/1")
+        run("partition", "describe", "orders/1", "orders/9", "nowhere/0", "-o", "json")
+        run("partition", "describe", "orders")
+        run("health")
+        run("health", "--level", "1", "-o", "json")
+        run("health", "--wait", "500ms", "-b", "127.0.0.1:1")
+        run("config", "show", "--changed")
+        run("config", "show", "1", "9", "-o", "jsonl", "--fields", "key,origin", filtered=lambda out: out.splitlines()[0])
+        self.compare("cluster")
+
     def test_mistakes(self):
         run = self.session.run
         run("topic", "lsit")
         run("topc", "list")
         run("group", "lag", "billing")
-        run("topic", "list", "-w")
+        run("topic", "create", "x", "-w")
+        run("topic", "list", "-w", "-o", "json")
+        run("topic", "list", "--until", "healthy")
+        run("topic", "add-partitions", "x")
         run("topic", "list", "-o", "tsv")
         run("topic", "create", "--partitions", "x", "t")
         run("topic", "create", "--partitions", "x", "t", "-o", "json")

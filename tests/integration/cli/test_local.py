@@ -4,12 +4,15 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import unittest
 
 from session import program
+
+import zookeeper
 
 
 def running(process_id):
@@ -73,7 +76,8 @@ class Local(unittest.TestCase):
         bystander = subprocess.Popen(["/bin/sleep", "60"])
         try:
             record = self.folder / "mq" / "local.json"
-            record.write_text(json.dumps({"process_id": bystander.pid, "address": "127.0.0.1:9500"}))
+            record.write_text(json.dumps(
+                {"processes": [{"broker": 1, "process_id": bystander.pid, "address": "127.0.0.1:9500"}]}))
             self.assertEqual(self.mqctl("local", "down")[0], 3)
             self.assertIsNone(bystander.poll())
         finally:
@@ -87,10 +91,46 @@ class Local(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn(f"error: {self.folder}/mq/data cannot be written", err)
 
-    def test_several_brokers_come_later(self):
-        code, _, err = self.mqctl("local", "up", "-n", "3")
-        self.assertEqual(code, 2)
-        self.assertIn("[NOT_AVAILABLE]", err)
+    def test_without_java_several_brokers_are_refused_by_name(self):
+        done = subprocess.run([program("mqctl"), "local", "up", "-n", "3"], capture_output=True, timeout=60,
+                              env={"XDG_STATE_HOME": str(self.folder), "PATH": "/nonexistent"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"several brokers need a ZooKeeper, and there is no java in the PATH", done.stderr)
+        self.assertIn(b"apt install --no-install-recommends libzookeeper-java", done.stderr)
+        done = subprocess.run([program("mqctl"), "local", "up", "-n", "3"], capture_output=True, timeout=60,
+                              env={"XDG_STATE_HOME": str(self.folder), "PATH": "/usr/bin:/bin",
+                                   "MQ_ZOOKEEPER_JARS": "/nonexistent", "JAVA_HOME": "/nonexistent"})
+        if shutil.which("java"):
+            self.assertIn(b"/nonexistent/zookeeper.jar is not there", done.stderr)
+
+    @unittest.skipUnless(zookeeper.available(), "no java or no /usr/share/java/zookeeper.jar")
+    def test_three_brokers_with_a_zookeeper(self):
+        code, out, err = self.mqctl("local", "up", "-n", "3", "-o", "json")
+        self.assertEqual(code, 0, out + err)
+        items = json.loads(out)["items"]
+        self.assertEqual([item["broker"] for item in items], [None, 1, 2, 3])
+        brokers = ",".join(item["address"] for item in items[1:])
+        self.assertEqual(self.mqctl("-b", brokers, "health", "--wait", "20s")[0], 0)
+        self.assertEqual(self.mqctl("-b", brokers, "topic", "create", "orders", "--partitions", "6")[0], 0)
+        self.assertEqual(self.mqctl("-b", brokers, "produce", "orders", "-K", ":", stdin=b"k1:v1\nk2:v2\n")[0], 0)
+        code, out, err = self.mqctl("local", "up")
+        self.assertEqual(code, 1)
+        self.assertIn("a local cluster is up here", err)
+        # What was killed comes back with the same command; the others stay.
+        os.kill(items[2]["process_id"], signal.SIGKILL)
+        code, out, err = self.mqctl("local", "up", "-n", "3", "-o", "json")
+        self.assertEqual(code, 0, out + err)
+        again = json.loads(out)["items"]
+        self.assertEqual([item["state"] for item in again], ["already_up", "already_up", "up", "already_up"])
+        self.assertEqual(self.mqctl("-b", brokers, "health", "--wait", "30s")[0], 0)
+        code, out, err = self.mqctl("local", "down")
+        self.assertEqual(code, 0, err)
+        for item in again:
+            self.assertFalse(running(item["process_id"]), item)
+        code, out, err = self.mqctl("local", "up", "-n", "3", "-o", "json")
+        self.assertEqual(code, 0, out + err)
+        code, out, _ = self.mqctl("-b", json.loads(out)["items"][3]["address"], "consume", "orders", "-e")
+        self.assertEqual(sorted(out.split()), ["v1", "v2"])
 
     def test_no_home_is_said(self):
         done = subprocess.run([program("mqctl"), "local", "up"], capture_output=True, env={}, timeout=30)

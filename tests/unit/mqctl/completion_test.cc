@@ -9,14 +9,22 @@ using Words = std::vector<std::string>;
 using MqctlCompletion = testing::MqctlTest;
 
 Words complete(const Words& words) {
-  return candidates(words, [](const Words& brokers) {
-    return brokers.empty() ? Words{"orders", "audit"} : Words{"on-" + brokers[0]};
-  });
+  const ClusterNames names = {
+      .topics =
+          [](const Words& brokers) {
+            return brokers.empty() ? Words{"orders", "audit"} : Words{"on-" + brokers[0]};
+          },
+      .brokers =
+          [](const Words&) {
+            return Words{"2", "1"};
+          }};
+  return candidates(words, names);
 }
 
 TEST(Completion, VerbsThenNames) {
   EXPECT_EQ(complete({"to"}), Words{"topic"});
-  EXPECT_EQ(complete({"topic", ""}), (Words{"create", "delete", "describe", "list", "trim"}));
+  EXPECT_EQ(complete({"topic", ""}),
+            (Words{"add-partitions", "alter", "create", "delete", "describe", "list", "trim"}));
   EXPECT_EQ(complete({"topic", "describe", ""}), (Words{"audit", "orders"}));
   EXPECT_EQ(complete({"consume", "or"}), Words{"orders"});
   EXPECT_EQ(complete({"topic", "create", ""}), Words{}) << "a new name is free";
@@ -28,6 +36,11 @@ TEST(Completion, FlagsAndTheirValues) {
   EXPECT_EQ(complete({"topic", "list", "-o", "js"}), (Words{"json", "jsonl"}));
   EXPECT_EQ(complete({"produce", "t", "-K", ""}), Words{}) << "any text";
   EXPECT_EQ(complete({"produce", "--acks", "all", ""}), (Words{"audit", "orders"}));
+}
+
+TEST(Completion, BrokersAreNamedByTheirIds) {
+  EXPECT_EQ(complete({"broker", "describe", ""}), (Words{"1", "2"}));
+  EXPECT_EQ(complete({"partition", "list", "--broker", ""}), (Words{"1", "2"}));
 }
 
 TEST(Completion, AsksTheBrokersOfTheLine) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -58,6 +59,8 @@ class MqctlTest : public ::testing::Test {
       if (at == environment.end()) return std::nullopt;
       return at->second;
     };
+    if (interrupted) console.interrupted = interrupted;
+    console.out_is_terminal = out_is_terminal;
     return mqctl::run(words, console);
   }
 
@@ -65,6 +68,8 @@ class MqctlTest : public ::testing::Test {
   StringOutput err;
   StringInput in;
   bool in_is_terminal = false;
+  bool out_is_terminal = false;
+  std::function<bool()> interrupted;
   std::map<std::string, std::string> environment;
 };
 

@@ -44,7 +44,8 @@ TEST(SelectCommand, UnknownVerbNamesTheNearest) {
 
 TEST(SelectCommand, VerbOfALaterReleaseIsRefusedByName) {
   EXPECT_EQ(refused({"group", "lag", "billing"}).code, "NOT_AVAILABLE");
-  EXPECT_EQ(refused({"topic", "alter", "x"}).what, "mqctl topic alter is not in this release");
+  EXPECT_EQ(refused({"topic", "undelete", "x"}).what,
+            "mqctl topic undelete is not in this release");
   EXPECT_EQ(refused({"tail", "x"}).code, "NOT_AVAILABLE");
 }
 
@@ -53,6 +54,21 @@ TEST(ParseArguments, FlagsInAnyFormAndOrder) {
   EXPECT_EQ(arguments.number("partitions"), 3);
   EXPECT_EQ(arguments.list("config"), (Words{"x=1", "y=2"}));
   EXPECT_EQ(arguments.positionals, (Words{"a", "b"}));
+}
+
+TEST(ParseArguments, WatchMayNameItsInterval) {
+  EXPECT_EQ(parsed({"status", "-w"}).duration("interval"), std::chrono::seconds(2));
+  const auto every = parsed({"topic", "list", "--watch=500ms"});
+  EXPECT_TRUE(every.on("watch"));
+  EXPECT_EQ(every.duration("interval"), std::chrono::milliseconds(500));
+  EXPECT_EQ(refused({"status", "--watch=5"}).code, "USAGE");
+  EXPECT_EQ(refused({"topic", "create", "x", "-w"}).what, "mqctl topic create cannot be watched");
+}
+
+TEST(ParseArguments, AFlagThatIsNeededIsAskedFor) {
+  EXPECT_EQ(refused({"topic", "add-partitions", "x"}).what,
+            "mqctl topic add-partitions needs --total");
+  EXPECT_EQ(parsed({"topic", "add-partitions", "x", "--schema"}).on("schema"), true);
 }
 
 TEST(ParseArguments, ValuesMayLookLikeFlags) {
@@ -95,8 +111,8 @@ TEST(ParseArguments, EachMistakeIsNamed) {
 }
 
 TEST(ParseArguments, FlagsAndFormsOfALaterReleaseAreRefusedByName) {
-  EXPECT_EQ(refused({"status", "-w"}).what, "-w is not in this release");
-  EXPECT_EQ(refused({"status", "--watch=2s"}).what, "--watch is not in this release");
+  EXPECT_EQ(refused({"status", "-X"}).what, "-X is not in this release");
+  EXPECT_EQ(refused({"status", "--until=healthy"}).what, "--until is not in this release");
   EXPECT_EQ(refused({"consume", "t", "-g", "billing"}).code, "NOT_AVAILABLE");
   EXPECT_EQ(refused({"topic", "list", "-o", "tsv"}).what, "-o tsv is not in this release");
   EXPECT_EQ(refused({"topic", "list", "-o", "wide"}).code, "NOT_AVAILABLE");
@@ -133,7 +149,9 @@ TEST_F(MqctlUsage, WithJsonlItIsOneLine) {
 
 TEST_F(MqctlUsage, NounWithoutVerbListsTheVerbs) {
   EXPECT_EQ(run({"topic"}), 2);
-  EXPECT_NE(err.text.find("known: create, delete, describe, list"), std::string::npos) << err.text;
+  EXPECT_NE(err.text.find("known: add-partitions, alter, create, delete, describe, list"),
+            std::string::npos)
+      << err.text;
 }
 
 TEST_F(MqctlUsage, DeleteWithoutTerminalAndYesIsRefusedBeforeAnyBrokerIsAsked) {

@@ -94,12 +94,14 @@ const Positional* positional_at(const Command& command, std::size_t index) {
 }
 
 std::vector<std::string> values(Complete kind, const std::vector<std::string>& choices,
-                                const Line& line, const TopicNames& topic_names) {
+                                const Line& line, const ClusterNames& names) {
   switch (kind) {
     case Complete::choices:
       return choices;
     case Complete::topics:
-      return topic_names(line.brokers);
+      return names.topics(line.brokers);
+    case Complete::brokers:
+      return names.brokers(line.brokers);
     case Complete::error_codes:
       return error_codes();
     case Complete::commands:
@@ -112,27 +114,27 @@ std::vector<std::string> values(Complete kind, const std::vector<std::string>& c
 }
 
 std::vector<std::string> all_candidates(const Line& line, const std::string& last,
-                                        const TopicNames& topic_names) {
+                                        const ClusterNames& names) {
   if (line.wants_value != nullptr)
-    return values(line.wants_value->complete, line.wants_value->choices, line, topic_names);
+    return values(line.wants_value->complete, line.wants_value->choices, line, names);
   if (last.starts_with("-")) {
-    std::vector<std::string> names;
-    for (const Flag* flag : flags_here(line)) names.push_back("--" + flag->name);
-    return names;
+    std::vector<std::string> flags;
+    for (const Flag* flag : flags_here(line)) flags.push_back("--" + flag->name);
+    return flags;
   }
   if (line.command == nullptr) return next_words(line.group);
   const auto* positional = positional_at(*line.command, line.positionals);
   if (line.command->path == "completion") return {"bash", "fish", "zsh"};
   return positional == nullptr ? std::vector<std::string>{}
-                               : values(positional->complete, {}, line, topic_names);
+                               : values(positional->complete, {}, line, names);
 }
 
 }  // namespace
 
 std::vector<std::string> candidates(const std::vector<std::string>& words,
-                                    const TopicNames& topic_names) {
+                                    const ClusterNames& names) {
   const std::string last = words.empty() ? "" : words.back();
-  auto found = all_candidates(read_line(words), last, topic_names);
+  auto found = all_candidates(read_line(words), last, names);
   std::erase_if(found, [&](const std::string& name) { return !name.starts_with(last); });
   std::sort(found.begin(), found.end());
   return found;

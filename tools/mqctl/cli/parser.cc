@@ -109,6 +109,9 @@ void move_output_form(const Command& command, Arguments& arguments) {
     throw Failed(make_failure(protocol::WireError::not_available,
                               fmt::format("{} is not in this release", name), {},
                               help_hint(command)));
+  if (name == "-w" || name == "--watch")
+    throw_usage(command, fmt::format("mqctl {} cannot be watched", command.path),
+                "only commands that look, and change nothing, are shown again and again");
   std::vector<std::string> known;
   for (const Flag* flag : flags_of(command)) known.push_back("--" + flag->name);
   const auto near = base::nearest(name, known);
@@ -157,6 +160,20 @@ void add_to_parser(CLI::App& app, const Flag& flag, bool with_letter,
   app.add_option(names, keep)->take_all();
 }
 
+/// "--watch=5s" is "--watch --interval 5s": a flag has no value here.
+std::vector<std::string> with_interval(const std::vector<std::string>& rest) {
+  constexpr std::string_view kWatch = "--watch=";
+  std::vector<std::string> words;
+  for (const auto& word : rest) {
+    if (word.starts_with(kWatch)) {
+      words.insert(words.end(), {"--watch", "--interval", word.substr(kWatch.size())});
+    } else {
+      words.push_back(word);
+    }
+  }
+  return words;
+}
+
 }  // namespace
 
 Arguments parse_arguments(const Command& command, const std::vector<std::string>& rest) {
@@ -169,8 +186,9 @@ Arguments parse_arguments(const Command& command, const std::vector<std::string>
     const bool with_letter = flag->letter != 0 && find_flag(command, flag->letter) == flag;
     add_to_parser(app, *flag, with_letter, arguments.values[flag->name]);
   }
+  const auto words = command.watches ? with_interval(rest) : rest;
   try {
-    app.parse(std::vector<std::string>(rest.rbegin(), rest.rend()));
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& wrong) {
     throw_usage(command, wrong.what());
   }
@@ -180,7 +198,11 @@ Arguments parse_arguments(const Command& command, const std::vector<std::string>
     auto& given = arguments.values[flag->name];
     check_values(command, *flag, given);
     if (given.empty() && !flag->fallback.empty()) given.push_back(flag->fallback);
+    if (given.empty() && flag->required && !arguments.on("schema"))
+      throw_usage(command, fmt::format("mqctl {} needs --{}", command.path, flag->name),
+                  flag->help);
   }
+
   return arguments;
 }
 

@@ -15,20 +15,40 @@ std::string Command::schema() const {
 }
 
 const std::vector<Command>& all_commands() {
-  static const std::vector<Command> commands = {
-      status_command(),          broker_disks_command(),
-      topic_list_command(),      topic_describe_command(),
-      topic_create_command(),    topic_delete_command(),
-      topic_trim_command(),      produce_command(),
-      consume_command(),         log_segments_command(),
-      log_dump_command(),        log_verify_command(),
-      log_find_command(),        log_index_rebuild_command(),
-      log_truncate_command(),    bench_produce_command(),
-      bench_consume_command(),   bench_e2e_command(),
-      config_validate_command(), error_list_command(),
-      error_explain_command(),   local_up_command(),
-      local_down_command(),      completion_command(),
-      complete_command(),        version_command()};
+  static const std::vector<Command> commands = {status_command(),
+                                                health_command(),
+                                                broker_list_command(),
+                                                broker_describe_command(),
+                                                broker_disks_command(),
+                                                partition_list_command(),
+                                                partition_describe_command(),
+                                                topic_list_command(),
+                                                topic_describe_command(),
+                                                topic_create_command(),
+                                                topic_alter_command(),
+                                                topic_add_partitions_command(),
+                                                topic_delete_command(),
+                                                topic_trim_command(),
+                                                produce_command(),
+                                                consume_command(),
+                                                log_segments_command(),
+                                                log_dump_command(),
+                                                log_verify_command(),
+                                                log_find_command(),
+                                                log_index_rebuild_command(),
+                                                log_truncate_command(),
+                                                bench_produce_command(),
+                                                bench_consume_command(),
+                                                bench_e2e_command(),
+                                                config_show_command(),
+                                                config_validate_command(),
+                                                error_list_command(),
+                                                error_explain_command(),
+                                                local_up_command(),
+                                                local_down_command(),
+                                                completion_command(),
+                                                complete_command(),
+                                                version_command()};
   return commands;
 }
 
@@ -71,14 +91,22 @@ const Flag& dry_run_flag() {
   return flag;
 }
 
+const std::vector<Flag>& watch_flags() {
+  static const std::vector<Flag> flags = {
+      {.name = "watch", .letter = 'w', .help = "show it again every 2s, until Ctrl-C; --watch=5s"},
+      {.name = "interval",
+       .kind = Kind::duration,
+       .value = "TIME",
+       .help = "how often with --watch",
+       .fallback = "2s"}};
+  return flags;
+}
+
 }  // namespace
 
 const std::vector<std::string>& commands_not_yet() {
-  static const std::vector<std::string> names = {"health",
-                                                 "doctor",
+  static const std::vector<std::string> names = {"doctor",
                                                  "top",
-                                                 "topic alter",
-                                                 "topic add-partitions",
                                                  "topic undelete",
                                                  "topic offsets",
                                                  "topic locate",
@@ -97,15 +125,11 @@ const std::vector<std::string>& commands_not_yet() {
                                                  "group import",
                                                  "tail",
                                                  "copy",
-                                                 "broker list",
-                                                 "broker describe",
                                                  "broker can-stop",
                                                  "broker drain",
                                                  "broker resume",
                                                  "broker decommission",
                                                  "broker loggers",
-                                                 "partition list",
-                                                 "partition describe",
                                                  "partition elect-leader",
                                                  "partition recover",
                                                  "reassign plan",
@@ -116,7 +140,6 @@ const std::vector<std::string>& commands_not_yet() {
                                                  "reassign resume",
                                                  "reassign cancel",
                                                  "reassign history",
-                                                 "config show",
                                                  "config set",
                                                  "config unset",
                                                  "config diff",
@@ -144,8 +167,9 @@ const std::vector<std::string>& commands_not_yet() {
 }
 
 const std::vector<std::string>& flags_not_yet() {
-  static const std::vector<std::string> names = {
-      "-P", "--profile", "-w", "--watch", "--until", "-X", "-g", "--group", "--grep", "--match"};
+  static const std::vector<std::string> names = {"-P",           "--profile", "--until", "-X",
+                                                 "-g",           "--group",   "--grep",  "--match",
+                                                 "--at-min-isr", "--skewed",  "--scope"};
   return names;
 }
 
@@ -172,6 +196,8 @@ std::vector<const Flag*> flags_of(const Command& command) {
     if (!replaced) flags.push_back(&global);
   };
   if (command.dry_run) add_global(dry_run_flag());
+  if (command.watches)
+    for (const auto& flag : watch_flags()) add_global(flag);
   for (const auto& global : global_flags()) add_global(global);
   return flags;
 }

@@ -14,7 +14,7 @@ enum class Exit : int;
 /// What a flag's value must look like; checked before the command runs.
 enum class Kind { on_off, text, number, rate, bytes, duration, choice, setting };
 /// Where completion finds candidates.
-enum class Complete { nothing, files, topics, commands, choices, error_codes };
+enum class Complete { nothing, files, topics, brokers, commands, choices, error_codes };
 
 struct Flag {
   std::string name;  ///< long form, without dashes
@@ -27,6 +27,7 @@ struct Flag {
   bool repeats = false;
   std::int64_t least = 0;  ///< of a number
   std::int64_t most = INT64_MAX;
+  bool required = false;
   Complete complete = Complete::nothing;
 };
 
@@ -52,6 +53,7 @@ struct Command {
   bool connects = true;
   bool changes = false;  ///< something outside this process
   bool dry_run = false;  ///< takes -n/--dry-run
+  bool watches = false;  ///< takes -w/--watch: shown again and again
   bool hidden = false;
   Exit (*run)(Context&) = nullptr;
 

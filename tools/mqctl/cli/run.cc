@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 #include "mqctl/cli/context.h"
 #include "mqctl/cli/help.h"
@@ -27,6 +30,39 @@ bool asks_for_help(const Command& command, const std::vector<std::string>& rest)
   return false;
 }
 
+Exit run_once(Context& context) {
+  try {
+    return context.command.run(context);
+  } catch (const Failed& failed) {
+    return context.report(failed.failure());
+  }
+}
+
+/// Until Ctrl-C or the reader goes away. At a terminal each picture takes the place of the one
+/// before; elsewhere they follow one another. A failure is shown like a picture: what is watched
+/// may come back.
+Exit watch(Context& context) {
+  if (context.globals.form == Form::json)
+    throw Failed(usage_failure("-w has no end that one JSON object could wait for", {},
+                               "-o jsonl prints the objects of each look on lines of their own"));
+  Console& console = context.console;
+  const bool redraws = console.out_is_terminal && context.globals.form == Form::table;
+  const auto interval = context.args.duration("interval");
+  for (bool first = true; !console.interrupted() && !console.out.ended(); first = false) {
+    if (redraws) {
+      console.out.write("\x1b[H\x1b[2J");
+    } else if (!first && context.globals.form == Form::table) {
+      console.out.write("\n");
+    }
+    (void)run_once(context);
+    console.out.flush();
+    const auto until = std::chrono::steady_clock::now() + interval;
+    while (!console.interrupted() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(std::min(interval, std::chrono::milliseconds(50)));
+  }
+  return Exit::interrupted;
+}
+
 Exit run_command(const Selection& selected, Console& console) {
   const Command& command = *selected.command;
   if (selected.help || asks_for_help(command, selected.rest)) {
@@ -42,11 +78,7 @@ Exit run_command(const Selection& selected, Console& console) {
   }
   auto globals = resolve_globals(command, arguments, console);
   Context context(console, command, std::move(arguments), std::move(globals));
-  try {
-    return command.run(context);
-  } catch (const Failed& failed) {
-    return context.report(failed.failure());
-  }
+  return command.watches && context.args.on("watch") ? watch(context) : run_once(context);
 }
 
 Exit select_and_run(std::span<const std::string> words, Console& console) {

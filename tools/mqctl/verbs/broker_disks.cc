@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/strings.h"
 #include "base/units.h"
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
+#include "mqctl/verbs/broker_view.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -16,6 +16,16 @@ std::string used_text(const DiskDescription& disk) {
   if (disk.bytes_total == 0) return "?";
   return fmt::format("{} of {}", base::format_bytes(disk.bytes_used),
                      base::format_bytes(disk.bytes_total));
+}
+
+Value epoch_value(std::int64_t epoch) { return epoch < 0 ? Value() : Value(epoch); }
+
+/// Since which epochs of the broker nothing can be missing under durability disk, and memory.
+std::string intact_text(const DiskDescription& disk) {
+  const auto text = [](std::int64_t epoch) {
+    return epoch < 0 ? std::string("?") : fmt::format("{}", epoch);
+  };
+  return text(disk.intact_since_disk) + " / " + text(disk.intact_since_memory);
 }
 
 Value item_of(std::int32_t broker, const DiskDescription& disk) {
@@ -31,24 +41,15 @@ Value item_of(std::int32_t broker, const DiskDescription& disk) {
       .set("bytes_total", disk.bytes_total)
       .set("bytes_written_per_second", disk.write_rate)
       .set("bytes_scrubbed", disk.scrubbed_bytes)
-      .set("segments_damaged", disk.scrub_damaged_segments);
+      .set("segments_damaged", disk.scrub_damaged_segments)
+      .set("intact_since_disk", epoch_value(disk.intact_since_disk))
+      .set("intact_since_memory", epoch_value(disk.intact_since_memory));
 }
 
 std::string note_of(const DiskDescription& disk) {
   if (disk.scrub_damaged_segments == 0) return disk.reason;
   const auto damage = fmt::format("scrub found {} damaged segment(s)", disk.scrub_damaged_segments);
   return disk.reason.empty() ? damage : disk.reason + "; " + damage;
-}
-
-std::vector<std::int32_t> wanted_brokers(const Context& context) {
-  std::vector<std::int32_t> wanted;
-  for (const auto& text : context.distinct_items()) {
-    const auto number = base::parse_unsigned(text);
-    if (!number || *number > INT32_MAX)
-      throw Failed(usage_failure(fmt::format("\"{}\" is not a broker's id", text)));
-    wanted.push_back(static_cast<std::int32_t>(*number));
-  }
-  return wanted;
 }
 
 Exit disks(Context& context) {
@@ -63,13 +64,11 @@ Exit disks(Context& context) {
                {"FREE", Table::Align::right},
                {"WRITE", Table::Align::right},
                {"PARTITIONS", Table::Align::right},
+               {"INTACT SINCE EPOCH"},
                {"NOTE"}});
   for (const auto id : wanted) {
     if (brokers.contains(id)) continue;
-    auto failure = make_failure(protocol::WireError::invalid_request,
-                                fmt::format("there is no broker {}", id));
-    failure.item = fmt::format("{}", id);
-    report.failure(std::move(failure));
+    report.failure(no_such_broker(id));
   }
   for (const auto& [id, broker] : brokers) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), id) == wanted.end()) continue;
@@ -82,7 +81,7 @@ Exit disks(Context& context) {
       report.item(item_of(id, disk));
       table.add({fmt::format("{}", id), disk.path, disk.state, used_text(disk),
                  base::format_bytes(disk.bytes_free), base::format_bytes(disk.write_rate) + "/s",
-                 fmt::format("{}", disk.partitions), note_of(disk)});
+                 fmt::format("{}", disk.partitions), intact_text(disk), note_of(disk)});
     }
   }
   report.text(table.text());
@@ -92,16 +91,22 @@ Exit disks(Context& context) {
 }  // namespace
 
 Command broker_disks_command() {
-  return {
-      .path = "broker disks",
-      .summary = "Shows the disks of the brokers: state, space, partitions",
-      .examples = {"mqctl broker disks", "mqctl broker disks -o json --fields path,state"},
-      .positionals = {{.name = "BROKER", .help = "ids; all without", .least = 0, .most = SIZE_MAX}},
-      .item_shape = R"({"broker":"int","path":"string","id":"uuid|null","state":"string",)"
-                    R"("reason":"string|null","partitions":"int","bytes_used":"int",)"
-                    R"("bytes_free":"int","bytes_total":"int","bytes_written_per_second":"int",)"
-                    R"("bytes_scrubbed":"int","segments_damaged":"int"})",
-      .run = disks};
+  return {.path = "broker disks",
+          .summary = "Shows the disks of the brokers: state, space, partitions",
+          .examples = {"mqctl broker disks", "mqctl broker disks -o json --fields path,state"},
+          .positionals = {{.name = "BROKER",
+                           .help = "ids; all without",
+                           .least = 0,
+                           .most = SIZE_MAX,
+                           .complete = Complete::brokers}},
+          .item_shape =
+              R"({"broker":"int","path":"string","id":"uuid|null","state":"string",)"
+              R"("reason":"string|null","partitions":"int","bytes_used":"int",)"
+              R"("bytes_free":"int","bytes_total":"int","bytes_written_per_second":"int",)"
+              R"("bytes_scrubbed":"int","segments_damaged":"int","intact_since_disk":"int|null",)"
+              R"("intact_since_memory":"int|null"})",
+          .watches = true,
+          .run = disks};
 }
 
 }  // namespace mq::mqctl

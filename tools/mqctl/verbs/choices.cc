@@ -19,6 +19,27 @@ std::vector<std::int32_t> partition_numbers(const Context& context) {
   return partitions;
 }
 
+Flag config_flag() {
+  return {.name = "config",
+          .letter = 'c',
+          .kind = Kind::setting,
+          .value = "NAME=VALUE",
+          .help = "a setting of the topic",
+          .repeats = true};
+}
+
+std::map<std::string, std::string> settings_of(const Context& context) {
+  std::map<std::string, std::string> settings;
+  for (const auto& text : context.args.list("config")) {
+    const auto equals = text.find('=');
+    const auto name = text.substr(0, equals);
+    if (!settings.emplace(name, text.substr(equals + 1)).second)
+      throw Failed(usage_failure(fmt::format("--config {} is given twice", name),
+                                 "each setting may be given once"));
+  }
+  return settings;
+}
+
 Flag acks_flag(std::string fallback) {
   return {.name = "acks",
           .kind = Kind::choice,

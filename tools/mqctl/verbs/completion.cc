@@ -41,12 +41,27 @@ Exit script(Context& context) {
 }
 
 /// Names from the cluster, within 300 ms; none when it does not answer.
-std::vector<std::string> topic_names(const Context& context,
-                                     const std::vector<std::string>& brokers) {
+Result<Admin> connect_quickly(const Context& context, const std::vector<std::string>& brokers) {
   ClientConfig config = client_config(context);
   config.bootstrap = brokers.empty() ? context.globals.brokers : brokers;
   config.connect_timeout = config.request_timeout = Duration(300);
-  auto admin = Admin::create(std::move(config));
+  return Admin::create(std::move(config));
+}
+
+std::vector<std::string> broker_ids(const Context& context,
+                                    const std::vector<std::string>& brokers) {
+  auto admin = connect_quickly(context, brokers);
+  if (!admin) return {};
+  const auto cluster = admin->describe_cluster();
+  std::vector<std::string> ids;
+  if (cluster)
+    for (const auto& broker : cluster->brokers) ids.push_back(std::to_string(broker.id));
+  return ids;
+}
+
+std::vector<std::string> topic_names(const Context& context,
+                                     const std::vector<std::string>& brokers) {
+  auto admin = connect_quickly(context, brokers);
   if (!admin) return {};
   const auto topics = admin->list_topics();
   std::vector<std::string> names;
@@ -56,8 +71,10 @@ std::vector<std::string> topic_names(const Context& context,
 }
 
 Exit complete(Context& context) {
-  const auto found = candidates(context.args.positionals,
-                                [&](const auto& brokers) { return topic_names(context, brokers); });
+  const ClusterNames names = {
+      .topics = [&](const auto& brokers) { return topic_names(context, brokers); },
+      .brokers = [&](const auto& brokers) { return broker_ids(context, brokers); }};
+  const auto found = candidates(context.args.positionals, names);
   for (const auto& candidate : found) context.console.out.write(candidate + "\n");
   return Exit::ok;
 }

@@ -1,39 +1,35 @@
 #include <fmt/format.h>
-#include <signal.h>
 
-#include <cerrno>
-#include <thread>
+#include <algorithm>
 
 #include "base/units.h"
 #include "mqctl/cli/report.h"
+#include "mqctl/verbs/local_process.h"
 #include "mqctl/verbs/local_state.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
 
-/// Asks the broker to stop in order and waits until its process is gone.
-bool stop(const Context& context, const LocalState& state, const LocalBroker& broker) {
-  ::kill(broker.process_id, SIGTERM);
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  bool told = false;
-  const auto start = std::chrono::steady_clock::now();
-  while (state.running()) {
-    const auto now = std::chrono::steady_clock::now();
-    if (now > deadline || context.console.interrupted()) return false;
-    if (!told && now - start > std::chrono::seconds(3)) {
-      told = true;
-      context.notice(fmt::format("waiting for broker process {} to stop", broker.process_id));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return true;
+constexpr std::chrono::seconds kStopLimit{30};
+
+/// Asks it to stop in order and waits until its process is gone.
+void stop(const Context& context, const LocalProcess& process, bool alone) {
+  const bool gone = end_process(context, process.process_id, process.name(), kStopLimit,
+                                [&] { return !process.running(); });
+  if (gone) return;
+  throw Failed(make_failure(
+      protocol::WireError::timed_out,
+      alone ? "the local broker is still stopping"
+            : fmt::format("{} is still stopping", process.name()),
+      fmt::format("process {} is there after {} s", process.process_id, kStopLimit.count()),
+      fmt::format("look at {}", process.log().string())));
 }
 
 Exit down(Context& context) {
   const LocalState state(context.console);
-  const auto broker = state.running();
-  if (!broker) {
+  auto processes = state.running();
+  if (processes.empty()) {
     state.forget();
     auto failure = make_failure(protocol::WireError::unreachable, "no local broker is up",
                                 fmt::format("nothing runs for {}", state.folder().string()),
@@ -41,24 +37,33 @@ Exit down(Context& context) {
     context.report(failure);
     return Exit::not_found;
   }
-  if (!stop(context, state, *broker))
-    throw Failed(make_failure(protocol::WireError::timed_out, "the local broker is still stopping",
-                              fmt::format("process {} is there after 30 s", broker->process_id),
-                              fmt::format("look at {}", state.log().string())));
+  // Brokers leave the cluster in order while their ZooKeeper is still there.
+  std::ranges::stable_sort(processes, std::greater<>(), &LocalProcess::broker);
+  const bool alone = processes.size() == 1 && processes[0].folder == state.folder();
+  for (const auto& process : processes) stop(context, process, alone);
   state.forget();
   Report report(context);
   const auto bytes = state.data_bytes();
-  report.item(Value::object()
-                  .set("state", "down")
-                  .set("address", broker->address)
-                  .set("process_id", broker->process_id)
-                  .set("folder", state.folder().string())
-                  .set("bytes", bytes));
-  report.text(
-      fmt::format("broker 1 at {} has stopped; its data stays in {} ({})\n"
-                  "  mqctl local up brings it back; rm -r {} removes it\n",
-                  broker->address, state.folder().string(), base::format_bytes(bytes),
-                  state.folder().string()));
+  for (const auto& process : processes) {
+    report.item(Value::object()
+                    .set("state", "down")
+                    .set("broker", process.is_zookeeper() ? Value() : Value(process.broker))
+                    .set("address", process.address)
+                    .set("process_id", process.process_id)
+                    .set("folder", process.folder.string())
+                    .set("bytes", bytes));
+    if (!alone) report.text(fmt::format("{} at {} has stopped\n", process.name(), process.address));
+  }
+  if (alone) {
+    report.text(fmt::format("broker 1 at {} has stopped; its data stays in {} ({})\n",
+                            processes[0].address, state.folder().string(),
+                            base::format_bytes(bytes)));
+  } else {
+    report.text(fmt::format("the data stays in {} ({})\n", state.folder().string(),
+                            base::format_bytes(bytes)));
+  }
+  report.text(fmt::format("  mqctl local up{} brings it back; rm -r {} removes it\n",
+                          alone ? "" : " -n 3", state.folder().string()));
   return report.finish();
 }
 
@@ -66,10 +71,10 @@ Exit down(Context& context) {
 
 Command local_down_command() {
   return {.path = "local down",
-          .summary = "Stops the broker that local up started; its data stays",
+          .summary = "Stops what local up started; its data stays",
           .examples = {"mqctl local down"},
-          .item_shape = R"({"state":"down","address":"string","process_id":"int",)"
-                        R"("folder":"string","bytes":"int"})",
+          .item_shape = R"({"state":"down","broker":"int|null","address":"string",)"
+                        R"("process_id":"int","folder":"string","bytes":"int"})",
           .changes = true,
           .run = down};
 }

@@ -1,111 +1,36 @@
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
-#include <thread>
+#include <algorithm>
 
-#include "base/strings.h"
-#include "base/unique_fd.h"
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
+#include "mqctl/verbs/local_process.h"
 #include "mqctl/verbs/local_state.h"
+#include "mqctl/verbs/local_zookeeper.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
 
-namespace fs = std::filesystem;
 constexpr std::uint16_t kFirstPort = 9500;
 constexpr std::uint16_t kLastPort = 9599;
+constexpr std::int64_t kBrokersMax = 9;
+constexpr std::chrono::seconds kStartLimit{20};
 
-bool is_free(std::uint16_t port) {
-  const base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
-
-std::uint16_t free_port(std::uint16_t from) {
-  for (std::uint16_t port = from; port <= kLastPort; ++port)
-    if (is_free(port)) return port;
+std::uint16_t next_port(std::uint16_t from) {
+  const auto port = free_port(from, kLastPort);
+  if (port != 0) return port;
   throw Failed(make_failure(protocol::WireError::port_in_use, "no local broker was started",
                             fmt::format("ports {} to {} are all taken", kFirstPort, kLastPort)));
 }
 
-/// Beside this program, as built and as installed, or in the PATH.
-fs::path find_mqbroker(const Console& console) {
-  std::error_code error;
-  const auto self = fs::read_symlink("/proc/self/exe", error);
-  std::vector<fs::path> places = {self.parent_path(), self.parent_path().parent_path() / "sbin"};
-  const auto path = console.variable("PATH").value_or("");
-  for (const auto part : base::split(path, ':')) places.emplace_back(part);
-  for (const auto& place : places) {
-    auto program = place / "mqbroker";
-    if (::access(program.c_str(), X_OK) == 0) return program;
-  }
+std::string find_mqbroker(const Console& console) {
+  const auto program = find_program(console, "mqbroker");
+  if (!program.empty()) return program.string();
   throw Failed(make_failure(protocol::WireError::file_unreadable, "no local broker was started",
                             "mqbroker is neither beside mqctl nor in the PATH",
                             "build or install mqbroker"));
-}
-
-class SpawnActions {
- public:
-  SpawnActions(const std::string& log) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions_, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                       0600);
-    ::posix_spawn_file_actions_adddup2(&actions_, 1, 2);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF);
-    sigset_t defaults;
-    ::sigemptyset(&defaults);
-    for (const int signal : {SIGINT, SIGTERM, SIGPIPE}) ::sigaddset(&defaults, signal);
-    ::posix_spawnattr_setsigdefault(&attributes_, &defaults);
-  }
-  SpawnActions(const SpawnActions&) = delete;
-  SpawnActions& operator=(const SpawnActions&) = delete;
-  ~SpawnActions() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  [[nodiscard]] const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  [[nodiscard]] const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
-
-/// In a session of its own: it outlives this program and the terminal.
-pid_t spawn(const fs::path& program, const LocalState& state) {
-  const SpawnActions how(state.log().string());
-  std::string name = program.string();
-  std::string flag = "--config";
-  std::string config = state.config().string();
-  char* const arguments[] = {name.data(), flag.data(), config.data(), nullptr};
-  pid_t process = 0;
-  const int error =
-      ::posix_spawn(&process, program.c_str(), how.actions(), how.attributes(), arguments, environ);
-  if (error != 0)
-    throw Failed(make_failure(
-        protocol::WireError::file_unreadable, "no local broker was started",
-        fmt::format("{}: {}", program.string(), std::generic_category().message(error))));
-  return process;
 }
 
 bool answers(const Context& context, const std::string& address) {
@@ -115,93 +40,179 @@ bool answers(const Context& context, const std::string& address) {
   return Admin::create(std::move(config)).has_value();
 }
 
-enum class Started { ready, ended, silent };
-
-Started wait_until_ready(const Context& context, pid_t process, const std::string& address) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (std::chrono::steady_clock::now() < deadline && !context.console.interrupted()) {
-    int status = 0;
-    if (::waitpid(process, &status, WNOHANG) == process) return Started::ended;
-    if (answers(context, address)) return Started::ready;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  ::kill(process, SIGTERM);
-  ::waitpid(process, nullptr, 0);
-  return Started::silent;
+void write_config(const LocalProcess& broker, const std::string& metadata,
+                  const std::string& address) {
+  write_local_file(broker.config(),
+                   fmt::format("# written by mqctl local up\n"
+                               "[broker]\nid = {}\nmetadata = \"{}\"\n"
+                               "[[storage.disk]]\npath = {}\n"
+                               "[listener.clients]\nbind = \"{}\"\n",
+                               broker.broker, metadata, to_json(broker.data().string()), address));
 }
 
-LocalBroker start(const Context& context, const LocalState& state) {
+/// Takes ports from `port` on and leaves the next one there.
+LocalProcess start_broker(const Context& context, LocalProcess broker, const std::string& metadata,
+                          std::uint16_t& port) {
   const auto program = find_mqbroker(context.console);
-  for (std::uint16_t port = free_port(kFirstPort);; port = free_port(port + 1)) {
-    const auto address = fmt::format("127.0.0.1:{}", port);
-    state.write_config(address);
-    const auto process = spawn(program, state);
-    const auto started = wait_until_ready(context, process, address);
-    if (started == Started::ready) return {process, address};
+  broker.make_folder();
+  for (port = next_port(port);; port = next_port(static_cast<std::uint16_t>(port + 1))) {
+    broker.address = fmt::format("127.0.0.1:{}", port);
+    write_config(broker, metadata, broker.address);
+    broker.process_id = spawn({program, "--config", broker.config().string()}, broker.log());
+    const auto started = wait_until_ready(context, broker.process_id, kStartLimit,
+                                          [&] { return answers(context, broker.address); });
+    if (started == Started::ready) {
+      ++port;
+      return broker;
+    }
     // Somebody may have taken the port between the look and the broker's start.
     if (started == Started::ended && !is_free(port)) continue;
-    throw Failed(make_failure(protocol::WireError::unreachable, "the local broker did not start",
-                              started == Started::ended
-                                  ? state.log_tail()
-                                  : "it did not answer within 20 s and was ended",
-                              fmt::format("the whole log: {}", state.log().string())));
+    throw Failed(make_failure(
+        protocol::WireError::unreachable,
+        broker.broker == 1 && metadata == "local" ? "the local broker did not start"
+                                                  : fmt::format("{} did not start", broker.name()),
+        started == Started::ended
+            ? broker.log_tail()
+            : fmt::format("it did not answer within {} s and was ended", kStartLimit.count()),
+        fmt::format("the whole log: {}", broker.log().string())));
   }
 }
 
-Exit answer(Context& context, const LocalState& state, const LocalBroker& broker, bool was_up) {
+Value item_of(const LocalProcess& process, bool was_up) {
+  return Value::object()
+      .set("state", was_up ? "already_up" : "up")
+      .set("broker", process.is_zookeeper() ? Value() : Value(process.broker))
+      .set("address", process.address)
+      .set("process_id", process.process_id)
+      .set("folder", process.folder.string())
+      .set("log", process.log().string());
+}
+
+/// How the other commands find it: nothing to add when a broker has the port that they look at.
+std::string brokers_flag(const std::vector<LocalProcess>& brokers) {
+  std::vector<std::string> addresses;
+  for (const auto& broker : brokers) {
+    if (broker.is_zookeeper()) continue;
+    if (broker.address.ends_with(fmt::format(":{}", kFirstPort))) return "";
+    addresses.push_back(broker.address);
+  }
+  return fmt::format(" -b {}", fmt::join(addresses, ","));
+}
+
+void next_commands(Report& report, const std::vector<LocalProcess>& processes, int partitions) {
+  const auto flag = brokers_flag(processes);
+  report.text(
+      fmt::format("  mqctl{} topic create orders --partitions {}\n"
+                  "  printf 'k1:v1\\nk2:v2\\n' | mqctl{} produce orders -K :\n",
+                  flag, partitions, flag));
+}
+
+[[noreturn]] void throw_other_kind(std::string_view there, std::string_view hint) {
+  throw Failed(make_failure(protocol::WireError::port_in_use, "nothing was started",
+                            fmt::format("{} is up here", there), std::string(hint)));
+}
+
+Exit up_single(Context& context, const LocalState& state) {
+  const auto running = state.running();
+  const bool was_up = !running.empty();
+  if (running.size() > 1 || (was_up && running[0].folder != state.folder()))
+    throw_other_kind("a local cluster", "mqctl local down ends it");
+  LocalProcess broker;
+  if (was_up) {
+    broker = running[0];
+  } else {
+    std::uint16_t port = kFirstPort;
+    broker = start_broker(context, state.single(), "local", port);
+    state.record({broker});
+  }
   Report report(context);
-  report.item(Value::object()
-                  .set("state", was_up ? "already_up" : "up")
-                  .set("address", broker.address)
-                  .set("process_id", broker.process_id)
-                  .set("folder", state.folder().string())
-                  .set("log", state.log().string()));
-  const auto flag = broker.address.ends_with(fmt::format(":{}", kFirstPort))
-                        ? std::string()
-                        : fmt::format(" -b {}", broker.address);
+  report.item(item_of(broker, was_up));
   report.text(fmt::format("broker 1 {} at {} (pid {}); data and log in {}\n",
                           was_up ? "was up already" : "is up", broker.address, broker.process_id,
                           state.folder().string()));
-  report.text(
-      fmt::format("  mqctl{} topic create orders --partitions 3\n"
-                  "  printf 'k1:v1\\nk2:v2\\n' | mqctl{} produce orders -K :\n",
-                  flag, flag));
+  next_commands(report, {broker}, 3);
   context.notice("one broker keeps one copy of each record: for trying things out");
   return report.finish();
 }
 
+/// What is there already stays; the rest is started, also after one of it was killed.
+Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
+  const auto running = state.running();
+  if (running.size() == 1 && running[0].folder == state.folder())
+    throw_other_kind("a broker of its own", "mqctl local down ends it; its data stays");
+  std::vector<LocalProcess> processes;
+  std::vector<bool> was_up;
+  const auto find = [&](std::int32_t broker) {
+    return std::ranges::find(running, broker, &LocalProcess::broker);
+  };
+  const auto add = [&](LocalProcess process, bool before) {
+    processes.push_back(std::move(process));
+    was_up.push_back(before);
+    // Whatever comes next: local down finds what is up.
+    auto known = processes;
+    for (const auto& other : running)
+      if (std::ranges::find(known, other.broker, &LocalProcess::broker) == known.end())
+        known.push_back(other);
+    state.record(known);
+  };
+  const auto zookeeper = find(0);
+  if (zookeeper != running.end()) {
+    add(*zookeeper, true);
+  } else {
+    add(start_zookeeper(context, state.zookeeper()), false);
+  }
+  const auto metadata = fmt::format("zookeeper://{}/mq", processes[0].address);
+  std::uint16_t port = kFirstPort;
+  for (std::int32_t id = 1; id <= count; ++id) {
+    const auto broker = find(id);
+    if (broker != running.end()) {
+      add(*broker, true);
+    } else {
+      add(start_broker(context, state.broker(id), metadata, port), false);
+    }
+  }
+  Report report(context);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    report.item(item_of(processes[i], was_up[i]));
+    report.text(fmt::format("{} {} at {} (pid {})\n", processes[i].name(),
+                            was_up[i] ? "was up already" : "is up", processes[i].address,
+                            processes[i].process_id));
+  }
+  report.text(fmt::format("data and logs in {}\n", state.cluster().string()));
+  next_commands(report, processes, 6);
+  context.notice(
+      "each partition is on one of the brokers, in one copy; all of it is on this machine");
+  return report.finish();
+}
+
 Exit up(Context& context) {
-  if (context.args.number("count") != 1)
-    throw Failed(make_failure(protocol::WireError::not_available,
-                              "local up -n above 1 is not in this release",
-                              "several brokers need a metadata store that they share"));
   const LocalState state(context.console);
-  state.make_folder();
-  if (const auto running = state.running()) return answer(context, state, *running, true);
-  const auto broker = start(context, state);
-  state.record(broker);
-  return answer(context, state, broker, false);
+  const auto count = static_cast<std::int32_t>(context.args.number("count"));
+  return count == 1 ? up_single(context, state) : up_cluster(context, state, count);
 }
 
 }  // namespace
 
 Command local_up_command() {
   return {.path = "local up",
-          .summary = "Starts a broker of your own on this machine, without root",
+          .summary = "Starts brokers of your own on this machine, without root",
           .details =
-              "It goes on until mqctl local down. Its data, log and configuration are in "
-              "$XDG_STATE_HOME/mq\n(~/.local/state/mq). It takes port 9500 or the next "
-              "free one.",
-          .examples = {"mqctl local up"},
+              "They go on until mqctl local down. Data, logs and configurations are in "
+              "$XDG_STATE_HOME/mq\n(~/.local/state/mq). Brokers take ports from 9500 on, those "
+              "that are free. One broker needs nothing\nelse; several have a ZooKeeper, which is "
+              "started beside them (packages libzookeeper-java and\ndefault-jre-headless). What "
+              "was killed comes back with the same command.",
+          .examples = {"mqctl local up", "mqctl local up -n 3"},
           .flags = {{.name = "count",
                      .letter = 'n',
                      .kind = Kind::number,
                      .value = "N",
                      .help = "how many brokers",
                      .fallback = "1",
-                     .least = 1}},
-          .item_shape = R"({"state":"up|already_up","address":"string","process_id":"int",)"
-                        R"("folder":"string","log":"string"})",
+                     .least = 1,
+                     .most = kBrokersMax}},
+          .item_shape = R"({"state":"up|already_up","broker":"int|null","address":"string",)"
+                        R"("process_id":"int","folder":"string","log":"string"})",
           .changes = true,
           .run = up};
 }

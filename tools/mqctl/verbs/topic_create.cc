@@ -3,22 +3,11 @@
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
+#include "mqctl/verbs/choices.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
-
-std::map<std::string, std::string> settings_of(const Context& context) {
-  std::map<std::string, std::string> settings;
-  for (const auto& text : context.args.list("config")) {
-    const auto equals = text.find('=');
-    const auto name = text.substr(0, equals);
-    if (!settings.emplace(name, text.substr(equals + 1)).second)
-      throw Failed(usage_failure(fmt::format("--config {} is given twice", name),
-                                 "each setting may be given once"));
-  }
-  return settings;
-}
 
 std::vector<NewTopic> wanted_topics(const Context& context) {
   std::vector<NewTopic> topics;
@@ -90,12 +79,7 @@ Command topic_create_command() {
                      .help = "copies of each partition; a standalone broker has 1",
                      .least = 1,
                      .most = INT32_MAX},
-                    {.name = "config",
-                     .letter = 'c',
-                     .kind = Kind::setting,
-                     .value = "NAME=VALUE",
-                     .help = "a setting of the topic",
-                     .repeats = true}},
+                    config_flag()},
           .item_shape = R"({"name":"string","id":"uuid|null","partitions":"int","dry_run":"bool"})",
           .changes = true,
           .dry_run = true,

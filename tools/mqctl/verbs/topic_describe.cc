@@ -125,6 +125,7 @@ Command topic_describe_command() {
           R"("replicas":["int"],"in_sync":["int"],"log_start_offset":"int",)"
           R"("high_watermark":"int","log_end_offset":"int","bytes":"int","segments":"int",)"
           R"("note":"string"}]})",
+      .watches = true,
       .run = describe};
 }
 

@@ -55,6 +55,7 @@ Command topic_list_command() {
           .examples = {"mqctl topic list", "mqctl topic list -o json --fields name,records"},
           .item_shape = R"({"name":"string","id":"uuid","partitions":"int","replicas":"int",)"
                         R"("records":"int","bytes":"int","partitions_not_serving":"int"})",
+          .watches = true,
           .run = list};
 }
 

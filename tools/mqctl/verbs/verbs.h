@@ -6,10 +6,17 @@ namespace mq::mqctl {
 
 /// One entry of the command registry each, in the file that runs it.
 Command status_command();
+Command health_command();
+Command broker_list_command();
+Command broker_describe_command();
 Command broker_disks_command();
+Command partition_list_command();
+Command partition_describe_command();
 Command topic_list_command();
 Command topic_describe_command();
 Command topic_create_command();
+Command topic_alter_command();
+Command topic_add_partitions_command();
 Command topic_delete_command();
 Command topic_trim_command();
 Command produce_command();
@@ -23,6 +30,7 @@ Command log_truncate_command();
 Command bench_produce_command();
 Command bench_consume_command();
 Command bench_e2e_command();
+Command config_show_command();
 Command config_validate_command();
 Command error_list_command();
 Command error_explain_command();

@@ -1,0 +1,90 @@
+#include "mqctl/verbs/cluster_health.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace mq::mqctl {
+namespace {
+
+class ClusterHealth : public ::testing::Test {
+ protected:
+  ClusterHealth() {
+    facts.cluster.controller = 2;
+    for (int id = 1; id <= 3; ++id) {
+      BrokerInfo broker;
+      broker.id = id;
+      broker.address = "mq" + std::to_string(id) + ":9500";
+      facts.cluster.brokers.push_back(broker);
+      BrokerDescription described;
+      described.id = id;
+      facts.brokers.emplace(id, described);
+      PartitionInfo partition;
+      partition.topic = "orders";
+      partition.partition = id - 1;
+      partition.leader = id;
+      partition.replicas = partition.in_sync = {id};
+      facts.partitions.push_back(partition);
+    }
+  }
+  /// The troubles of all checks up to this level.
+  std::vector<std::string> troubles(int level) const {
+    std::vector<std::string> all;
+    for (const auto& check : checks_of(facts))
+      if (check.level <= level) all.insert(all.end(), check.troubles.begin(), check.troubles.end());
+    return all;
+  }
+  void lose(std::int32_t id) {
+    Error error;
+    error.code = Errc::unreachable;
+    error.message = "cannot reach it";
+    facts.brokers.insert_or_assign(id, error);
+  }
+  ClusterFacts facts;
+};
+
+using Lines = std::vector<std::string>;
+
+TEST_F(ClusterHealth, NothingIsWrongAtAnyLevel) { EXPECT_EQ(troubles(4), Lines{}); }
+
+TEST_F(ClusterHealth, ABrokerThatIsAwayTakesItsPartitionsAlong) {
+  lose(3);
+  facts.cluster.brokers[2].away = true;
+  facts.partitions[2].leader = -1;
+  EXPECT_EQ(troubles(1), Lines{});
+  EXPECT_EQ(troubles(2), Lines{"1 of 3 partitions have no leader (they are on broker 3)"});
+  EXPECT_EQ(troubles(3).back(), "broker 3 (mq3:9500) is not in the cluster");
+  EXPECT_EQ(count(facts.partitions).leaderless, 1U);
+  EXPECT_EQ(count(facts.partitions).under_replicated, 0U);
+}
+
+TEST_F(ClusterHealth, ASilentBrokerAndNoController) {
+  lose(1);
+  facts.cluster.controller = -1;
+  EXPECT_EQ(troubles(2), Lines{"there is no controller"});
+  EXPECT_EQ(troubles(3).back(), "broker 1 (mq1:9500) does not answer: cannot reach it");
+}
+
+TEST_F(ClusterHealth, FewerCopiesThanThereShouldBe) {
+  facts.partitions[0].replicas = {1, 2};
+  EXPECT_EQ(troubles(2), Lines{});
+  EXPECT_EQ(troubles(3), Lines{"1 of 3 partitions have fewer copies in sync than they should"});
+}
+
+TEST_F(ClusterHealth, WhatBrokersSayOfThemselves) {
+  facts.brokers.at(1)->partitions_not_serving = 1;
+  facts.brokers.at(1)->partitions_led = 4;
+  facts.brokers.at(2)->metadata_trouble = "ZooKeeper does not answer";
+  DiskDescription disk;
+  disk.path = "/data/b";
+  disk.state = "failed";
+  disk.reason = "fdatasync failed";
+  facts.brokers.at(3)->disks = {disk};
+  EXPECT_EQ(troubles(2), Lines{"broker 1: 1 of 4 partitions are not served"});
+  EXPECT_EQ(troubles(3).back(),
+            "broker 2: ZooKeeper does not answer; producing and consuming go on");
+  EXPECT_EQ(troubles(4).back(), "broker 3: disk /data/b is failed: fdatasync failed");
+}
+
+}  // namespace
+}  // namespace mq::mqctl

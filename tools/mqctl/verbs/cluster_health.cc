@@ -1,0 +1,145 @@
+#include "mqctl/verbs/cluster_health.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+#include "mqctl/cli/table.h"
+
+namespace mq::mqctl {
+namespace {
+
+Check brokers_up(const ClusterFacts& facts) {
+  Check check{"brokers", 3, {}};
+  for (const auto& [id, broker] : facts.brokers) {
+    if (broker) continue;
+    const std::string name = fmt::format("broker {} ({})", id, address_of(facts.cluster, id));
+    if (is_away(facts.cluster, id)) {
+      check.troubles.push_back(fmt::format("{} is not in the cluster", name));
+    } else {
+      check.troubles.push_back(fmt::format("{} does not answer: {}", name, broker.error().message));
+    }
+  }
+  return check;
+}
+
+Check controller(const ClusterFacts& facts) {
+  Check check{"controller", 2, {}};
+  if (facts.cluster.controller < 0) check.troubles.emplace_back("there is no controller");
+  return check;
+}
+
+Check leaders(const ClusterFacts& facts) {
+  Check check{"leaders", 2, {}};
+  std::set<std::int32_t> replicas;
+  const PartitionCounts counts = count(facts.partitions);
+  if (counts.leaderless == 0) return check;
+  for (const auto& partition : facts.partitions) {
+    if (partition.leader < 0) replicas.insert(partition.replicas.begin(), partition.replicas.end());
+  }
+  check.troubles.push_back(fmt::format("{} of {} have no leader (they are on {} {})",
+                                       counts.leaderless, counted(counts.all, "partition"),
+                                       replicas.size() == 1 ? "broker" : "brokers",
+                                       fmt::join(replicas, ", ")));
+  return check;
+}
+
+Check serving(const ClusterFacts& facts) {
+  Check check{"serving", 2, {}};
+  for (const auto& [id, broker] : facts.brokers) {
+    if (!broker) continue;
+    if (broker->partitions_recovering > 0) {
+      check.troubles.push_back(
+          fmt::format("broker {}: recovering after an unclean stop, {} of {} partitions left, {} "
+                      "read so far",
+                      id, broker->partitions_recovering, broker->partitions,
+                      base::format_bytes(broker->recovery_bytes_read)));
+    } else if (broker->partitions_not_serving > 0) {
+      check.troubles.push_back(fmt::format("broker {}: {} of {} partitions are not served", id,
+                                           broker->partitions_not_serving, broker->partitions_led));
+    }
+  }
+  return check;
+}
+
+Check replication(const ClusterFacts& facts) {
+  Check check{"replication", 3, {}};
+  const PartitionCounts counts = count(facts.partitions);
+  if (counts.under_replicated > 0) {
+    check.troubles.push_back(fmt::format("{} of {} have fewer copies in sync than they should",
+                                         counts.under_replicated,
+                                         counted(counts.all, "partition")));
+  }
+  return check;
+}
+
+Check metadata(const ClusterFacts& facts) {
+  Check check{"metadata", 3, {}};
+  for (const auto& [id, broker] : facts.brokers) {
+    if (!broker) continue;
+    if (!broker->metadata_trouble.empty()) {
+      check.troubles.push_back(fmt::format("broker {}: {}; producing and consuming go on", id,
+                                           broker->metadata_trouble));
+    } else if (broker->lease_lost) {
+      check.troubles.push_back(
+          fmt::format("broker {}: the metadata store has not confirmed its session of late", id));
+    }
+  }
+  return check;
+}
+
+Check disks(const ClusterFacts& facts) {
+  Check check{"disks", 4, {}};
+  for (const auto& [id, broker] : facts.brokers) {
+    if (!broker) continue;
+    for (const auto& disk : broker->disks) {
+      if (disk.state == "ok") continue;
+      check.troubles.push_back(fmt::format("broker {}: disk {} is {}{}{}", id, disk.path,
+                                           disk.state, disk.reason.empty() ? "" : ": ",
+                                           disk.reason));
+    }
+    if (broker->partitions_damaged > 0) {
+      check.troubles.push_back(fmt::format("broker {}: {} of {} partitions are damaged", id,
+                                           broker->partitions_damaged, broker->partitions));
+    }
+  }
+  return check;
+}
+
+Check rules(const ClusterFacts& facts) {
+  Check check{"rules", 4, {}};
+  for (const auto& [id, broker] : facts.brokers) {
+    if (!broker) continue;
+    if (const auto broken = broken_invariants(*broker); broken > 0) {
+      check.troubles.push_back(fmt::format(
+          "broker {}: {} of its own rules were found broken (mqctl status -v)", id, broken));
+    }
+  }
+  return check;
+}
+
+}  // namespace
+
+bool under_replicated(const PartitionInfo& partition) {
+  return partition.leader >= 0 && partition.in_sync.size() < partition.replicas.size();
+}
+
+PartitionCounts count(const std::vector<PartitionInfo>& partitions) {
+  PartitionCounts counts;
+  counts.all = partitions.size();
+  for (const auto& partition : partitions) {
+    if (partition.leader < 0) ++counts.leaderless;
+    if (under_replicated(partition)) ++counts.under_replicated;
+  }
+  return counts;
+}
+
+std::vector<Check> checks_of(const ClusterFacts& facts) {
+  return {Check{"answer", 1, {}}, controller(facts), leaders(facts),
+          serving(facts),         brokers_up(facts), replication(facts),
+          metadata(facts),        disks(facts),      rules(facts)};
+}
+
+}  // namespace mq::mqctl
