@@ -6,6 +6,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/write.hpp>
+#include <tuple>
 
 namespace mq::base {
 namespace {
@@ -146,8 +147,18 @@ asio::awaitable<Result<std::unique_ptr<Stream>>> AsioNetwork::connect(Endpoint t
   attempts_.push_back(attempt);
   const auto timer = runtime_.start_timer(deadline, [attempt] { attempt->give_up(); });
   const std::string service = std::to_string(to.port);
-  auto [resolve_error, addresses] =
-      co_await attempt->resolver.async_resolve(to.host, service, kAsTuple);
+  boost::system::error_code resolve_error;
+  tcp::resolver::results_type addresses;
+  boost::system::error_code not_literal;
+  const auto literal = asio::ip::make_address(to.host, not_literal);
+  if (!not_literal) {
+    // Names are resolved one after the other: a literal does not wait behind one that hangs.
+    addresses =
+        tcp::resolver::results_type::create(tcp::endpoint(literal, to.port), to.host, service);
+  } else {
+    std::tie(resolve_error, addresses) =
+        co_await attempt->resolver.async_resolve(to.host, service, kAsTuple);
+  }
   if (resolve_error && to.host == "localhost" && !attempt->late) {
     // Loopback by definition (RFC 6761), also on a machine without /etc/hosts.
     auto [again, loopback] =
