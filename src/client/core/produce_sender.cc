@@ -171,7 +171,10 @@ void ProduceSender::metadata_changed() {
 void ProduceSender::pump(ProduceLink& link) {
   if (link.broker < 0) {
     drop_idle(link);
-    for (const auto* partition : link.active) core_.metadata.refresh_soon(partition->id.topic);
+    for (auto* partition : link.active) {
+      partition->trouble = "it has no leader";
+      core_.metadata.refresh_soon(partition->id.topic);
+    }
     return;
   }
   const ConnectionPtr connection = core_.pool.find(link.broker);

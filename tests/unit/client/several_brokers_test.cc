@@ -263,6 +263,20 @@ TEST_F(SeveralBrokersTest, APartitionWithoutALeaderWaitsForOne) {
   EXPECT_TRUE(results.at("early"));
 }
 
+TEST_F(SeveralBrokersTest, ARecordThatFoundNoLeaderSaysSo) {
+  add_topic("orders", {-1});
+  auto made = config<ProducerConfig>();
+  made.delivery_timeout = seconds(2);
+  start_producer(made);
+  const auto orders = topic("orders");
+  send(*orders, "early", 0);
+  ASSERT_TRUE(wait_for("early", seconds(5)));
+  const Error& error = results.at("early").error();
+  EXPECT_EQ(error.code, Errc::delivery_timed_out);
+  EXPECT_FALSE(error.maybe_applied);
+  EXPECT_EQ(error.message, "orders/0: not acknowledged within 2000 ms: it has no leader");
+}
+
 TEST_F(SeveralBrokersTest, AnOlderImageTakesNothingBack) {
   add_topic("orders", {1});
   broker(1).freeze_image();
