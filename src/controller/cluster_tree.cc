@@ -1,5 +1,9 @@
 #include "controller/cluster_tree.h"
 
+#include <algorithm>
+#include <iterator>
+#include <span>
+
 #include "base/log.h"
 #include "controller/error.h"
 #include "metadata/znode_layout.h"
@@ -41,8 +45,8 @@ std::vector<std::string> state_paths(const TopicTree& topic) {
   return paths;
 }
 
-Result<void> add_states(TopicTree& topic, const std::vector<std::optional<metadata::Node>>& nodes,
-                        const std::vector<std::string>& paths) {
+Result<void> add_states(TopicTree& topic, std::span<const std::optional<metadata::Node>> nodes,
+                        std::span<const std::string> paths) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i]) return damaged(paths[i], "is missing");
     auto state = metadata::decode_partition_state(nodes[i]->value);
@@ -96,6 +100,69 @@ asio::awaitable<Result<std::vector<TopicTree>>> load_topics(metadata::MetadataSt
     topics.push_back(std::move(*topic));
   }
   co_return std::move(topics);
+}
+
+namespace {
+
+asio::awaitable<Result<std::vector<TopicTree>>> load_topic_nodes(metadata::MetadataStore& store) {
+  const auto names = co_await list_topics(store);
+  if (!names) co_return names.error();
+  std::vector<std::string> paths;
+  for (const auto& name : *names) paths.push_back(layout::topic(name));
+  const auto nodes = co_await store.get_many(paths);
+  if (!nodes) co_return nodes.error();
+  std::vector<TopicTree> topics;
+  for (std::size_t i = 0; i < nodes->size(); ++i) {
+    if (!(*nodes)[i]) continue;  // a write of the controller before came in between
+    auto topic = parse_topic((*names)[i], *(*nodes)[i]);
+    if (!topic) co_return topic.error();
+    topics.push_back(std::move(*topic));
+  }
+  co_return std::move(topics);
+}
+
+asio::awaitable<Result<std::vector<metadata::TopicValue>>> load_deleting(
+    metadata::MetadataStore& store) {
+  const auto ids = co_await list_deleting(store);
+  if (!ids) co_return ids.error();
+  std::vector<std::string> paths;
+  for (const auto& id : *ids) paths.push_back(layout::deleting(id));
+  const auto nodes = co_await store.get_many(paths);
+  if (!nodes) co_return nodes.error();
+  std::vector<metadata::TopicValue> topics;
+  for (std::size_t i = 0; i < nodes->size(); ++i) {
+    if (!(*nodes)[i]) continue;
+    auto topic = metadata::decode_topic((*nodes)[i]->value);
+    if (!topic || topic->id != (*ids)[i]) co_return damaged(paths[i], "does not parse");
+    topics.push_back(std::move(*topic));
+  }
+  co_return std::move(topics);
+}
+
+}  // namespace
+
+asio::awaitable<Result<ClusterTree>> load_tree(metadata::MetadataStore& store) {
+  auto topics = co_await load_topic_nodes(store);
+  if (!topics) co_return topics.error();
+  std::vector<std::string> paths;
+  for (const auto& topic : *topics)
+    std::ranges::move(state_paths(topic), std::back_inserter(paths));
+  const auto states = co_await store.get_many(paths);
+  if (!states) co_return states.error();
+  std::size_t done = 0;
+  for (auto& topic : *topics) {
+    const auto count = topic.value.partitions.size();
+    const auto added = add_states(topic, std::span(*states).subspan(done, count),
+                                  std::span(paths).subspan(done, count));
+    if (!added) co_return added.error();
+    done += count;
+  }
+  auto deleting = co_await load_deleting(store);
+  if (!deleting) co_return deleting.error();
+  ClusterTree tree;
+  tree.topics = std::move(*topics);
+  tree.deleting = std::move(*deleting);
+  co_return std::move(tree);
 }
 
 asio::awaitable<Result<std::vector<base::Uuid>>> list_deleting(metadata::MetadataStore& store) {

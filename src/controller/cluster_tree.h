@@ -34,6 +34,12 @@ asio::awaitable<Result<TopicTree>> load_topic_node(metadata::MetadataStore& stor
 /// With the states of its partitions.
 asio::awaitable<Result<TopicTree>> load_topic(metadata::MetadataStore& store, std::string name);
 asio::awaitable<Result<std::vector<TopicTree>>> load_topics(metadata::MetadataStore& store);
+/// Everything, with as many reads at once as the store takes.
+struct ClusterTree {
+  std::vector<TopicTree> topics;
+  std::vector<metadata::TopicValue> deleting;
+};
+asio::awaitable<Result<ClusterTree>> load_tree(metadata::MetadataStore& store);
 /// Topics under /deleting, and those with state nodes.
 asio::awaitable<Result<std::vector<base::Uuid>>> list_deleting(metadata::MetadataStore& store);
 asio::awaitable<Result<std::vector<base::Uuid>>> list_state(metadata::MetadataStore& store);

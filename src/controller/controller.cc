@@ -35,7 +35,7 @@ asio::awaitable<Result<void>> Controller::Impl::start() {
   const BrokerInfo self{config_.broker, epoch_, config_.advertised};
   publish(ClusterImage(config_.cluster_id, config_.broker, {self}, std::move(infos),
                        first_version(epoch_)));
-  want_spare_ids();
+  producer_ids_.start();
   co_return Result<void>();
 }
 
@@ -102,6 +102,7 @@ asio::awaitable<void> Controller::Impl::stop() {
   stopping_ = true;
   stopped_.notify_all();
   images_.notify_all();
+  co_await producer_ids_.stop();
   co_await tasks_.wait();
 }
 
@@ -143,12 +144,5 @@ void Controller::on_image(std::function<void(const ImagePtr&)> listener) {
   impl_->on_image(std::move(listener));
 }
 asio::awaitable<void> Controller::stop() { return impl_->stop(); }
-
-std::string unknown_topic_text(const ClusterImage& image, std::string_view name) {
-  std::string text = fmt::format("there is no topic \"{}\"", base::printable(name, 260));
-  if (const auto near = image.nearest_topic_name(name))
-    text += fmt::format("; did you mean \"{}\"?", *near);
-  return text;
-}
 
 }  // namespace mq::controller

@@ -110,7 +110,4 @@ class Controller {
   std::unique_ptr<Impl> impl_;
 };
 
-/// "there is no topic "ordres"; did you mean "orders"?": the text of every UNKNOWN_TOPIC.
-std::string unknown_topic_text(const ClusterImage& image, std::string_view name);
-
 }  // namespace mq::controller

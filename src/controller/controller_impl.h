@@ -41,7 +41,7 @@ class Controller::Impl {
         home_(home),
         writer_(store, home, config_.incarnation),
         nodes_(store, writer_),
-        producer_ids_(store, writer_, home),
+        producer_ids_(store, home, config_.shared_store),
         queue_(home),
         images_(home),
         stopped_(home),
@@ -97,8 +97,6 @@ class Controller::Impl {
   asio::awaitable<Result<void>> claim();
   void on_session_lost();
   asio::awaitable<void> keep_registering();
-  void want_spare_ids();
-  asio::awaitable<void> keep_spare_ids();
   asio::awaitable<Result<void>> register_once();
   [[nodiscard]] Status metadata_refusal(const Error& error) const;
 
@@ -136,7 +134,6 @@ class Controller::Impl {
   bool retrying_ = false;
   bool leads_ = true;  ///< the session in use holds the leadership
   bool registering_ = false;
-  bool taking_ids_ = false;
   bool recovered_ = false;  ///< finish_half_done() came: the disks are open
   bool stopping_ = false;
   base::WaitList images_;

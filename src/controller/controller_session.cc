@@ -60,26 +60,7 @@ asio::awaitable<Result<void>> Controller::Impl::register_once() {
 }
 
 asio::awaitable<Result<std::int64_t>> Controller::Impl::next_producer_id() {
-  const auto id = co_await producer_ids_.next();
-  want_spare_ids();
-  co_return id;
-}
-
-/// New producers are let in while the store is away.
-void Controller::Impl::want_spare_ids() {
-  if (!config_.shared_store || stopping_ || taking_ids_ || producer_ids_.has_spare()) return;
-  taking_ids_ = true;
-  tasks_.spawn("taking producer ids", keep_spare_ids());
-}
-
-asio::awaitable<void> Controller::Impl::keep_spare_ids() {
-  while (!stopping_) {
-    const auto taken = co_await producer_ids_.keep_spare();
-    if (taken) break;
-    const bool stopped = co_await stopped_.wait_until(home_.now() + kPause);
-    if (stopped) break;
-  }
-  taking_ids_ = false;
+  return producer_ids_.next();
 }
 
 Status Controller::Impl::metadata_refusal(const Error& error) const {

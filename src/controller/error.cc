@@ -17,6 +17,8 @@ class ControllerCategory : public boost::system::error_category {
       case ControllerErrc::another_controller:
         return "another live broker leads this cluster, and clusters of several brokers are not "
                "available in this release";
+      case ControllerErrc::not_controller:
+        return "this broker is not the controller any more";
     }
     return "unknown error";
   }

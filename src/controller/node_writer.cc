@@ -20,6 +20,8 @@ asio::awaitable<Result<MultiResult>> NodeWriter::commit(std::vector<metadata::Op
   if (result || result.error() != make_error_code(MetadataErrc::outcome_unknown))
     co_return std::move(result);
   if (MQ_MUTANT("unknown_outcome_counts_as_applied")) co_return MultiResult{};
+  if (MQ_MUTANT("unknown_outcome_counts_as_failed"))
+    co_return make_error_code(MetadataErrc::unavailable);
   const auto found = co_await read_tag(std::move(witness));
   if (!found) co_return make_error_code(MetadataErrc::outcome_unknown);
   if (*found == tag) co_return MultiResult{};
@@ -29,6 +31,7 @@ asio::awaitable<Result<MultiResult>> NodeWriter::commit(std::vector<metadata::Op
 asio::awaitable<Result<std::optional<WriterTag>>> NodeWriter::read_tag(std::string path) {
   Error error = MetadataErrc::unavailable;
   for (int tries = 0; tries < kReadTries && store_.online(); ++tries) {
+    if (tries > 0 && hurried_) break;
     if (tries > 0) co_await runtime_.sleep_for(kReadPause);
     const auto node = co_await store_.get(path);
     if (node) {

@@ -16,8 +16,11 @@ using base::Result;
 /// the store's answer was lost: the node is read and its tag compared (MET-1).
 class NodeWriter {
  public:
+  /// `incarnation` is of this object alone: two that write under one would not be told apart.
   NodeWriter(metadata::MetadataStore& store, base::Runtime& runtime, base::Uuid incarnation)
       : store_(store), runtime_(runtime), incarnation_(incarnation) {}
+  NodeWriter(metadata::MetadataStore& store, base::Runtime& runtime)
+      : NodeWriter(store, runtime, base::Uuid::from_random(runtime.random(), runtime.random())) {}
 
   /// For the values of one write, which is one multi.
   metadata::WriterTag next_tag() noexcept { return {incarnation_, ++sequence_}; }
@@ -28,6 +31,8 @@ class NodeWriter {
   asio::awaitable<Result<metadata::MultiResult>> commit(std::vector<metadata::Operation> operations,
                                                         std::string witness,
                                                         metadata::WriterTag tag);
+  /// From now on a lost answer is asked for once, not several times.
+  void hurry() noexcept { hurried_ = true; }
 
  private:
   /// True, false, or the error that kept from reading.
@@ -37,6 +42,7 @@ class NodeWriter {
   base::Runtime& runtime_;
   base::Uuid incarnation_;
   std::uint64_t sequence_ = 0;
+  bool hurried_ = false;
 };
 
 }  // namespace mq::controller

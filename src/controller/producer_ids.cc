@@ -11,12 +11,19 @@ using metadata::MetadataErrc;
 
 /// Another broker may take a block at the same moment; one of them wins each time.
 constexpr int kTries = 20;
+constexpr std::chrono::seconds kTakeAgain{1};
 
 }  // namespace
 
 asio::awaitable<Result<std::int64_t>> ProducerIds::next() {
+  const auto id = co_await take();
+  want_stock();
+  co_return id;
+}
+
+asio::awaitable<Result<std::int64_t>> ProducerIds::take() {
   const auto turn = co_await turns_.wait_for_turn();
-  if (current_.next == current_.end) current_ = std::exchange(spare_, {});
+  if (current_.next == current_.end) current_ = std::exchange(ahead_, {});
   if (current_.next == current_.end) {
     const auto taken = co_await take_block();
     if (!taken) co_return taken.error();
@@ -25,13 +32,39 @@ asio::awaitable<Result<std::int64_t>> ProducerIds::next() {
   co_return current_.next++;
 }
 
-asio::awaitable<Result<void>> ProducerIds::keep_spare() {
+// The stock
+
+void ProducerIds::want_stock() {
+  if (!keep_stock_ || stopping_ || filling_ || ahead_.next != ahead_.end) return;
+  filling_ = true;
+  tasks_.spawn("taking producer ids", fill_stock());
+}
+
+asio::awaitable<void> ProducerIds::fill_stock() {
+  while (!stopping_) {
+    const auto taken = co_await take_ahead();
+    if (taken) break;
+    const auto due = home_.now() + kTakeAgain;
+    bool in_time = true;
+    while (in_time && !stopping_) in_time = co_await stopped_.wait_until(due);
+  }
+  filling_ = false;
+}
+
+asio::awaitable<Result<void>> ProducerIds::take_ahead() {
   const auto turn = co_await turns_.wait_for_turn();
-  if (has_spare()) co_return Result<void>();
+  if (ahead_.next != ahead_.end) co_return Result<void>();
   const auto taken = co_await take_block();
   if (!taken) co_return taken.error();
-  spare_ = *taken;
+  ahead_ = *taken;
   co_return Result<void>();
+}
+
+asio::awaitable<void> ProducerIds::stop() {
+  stopping_ = true;
+  writer_.hurry();
+  stopped_.notify_all();
+  co_await tasks_.wait();
 }
 
 asio::awaitable<Result<ProducerIds::Block>> ProducerIds::take_block() {

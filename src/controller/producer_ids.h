@@ -14,31 +14,47 @@ class ProducerIds {
  public:
   static constexpr std::int64_t kBlock = 1000;
 
-  /// Everything given outlives it.
-  ProducerIds(metadata::MetadataStore& store, NodeWriter& writer, base::Runtime& home)
-      : store_(store), writer_(writer), turns_(home) {}
+  /// Everything given outlives it. With `keep_stock` a block is taken ahead after each call, so
+  /// that ids are given out while the store does not answer.
+  ProducerIds(metadata::MetadataStore& store, base::Runtime& home, bool keep_stock = false)
+      : store_(store),
+        home_(home),
+        writer_(store, home),
+        keep_stock_(keep_stock),
+        turns_(home),
+        stopped_(home),
+        tasks_(home) {}
 
   /// Errors, of the store: unavailable or full (nothing was taken), outcome_unknown (a block may be
   /// lost), damaged.
   asio::awaitable<Result<std::int64_t>> next();
 
-  /// Takes a block ahead, unless there is one: with it ids are given out while the store does not
-  /// answer.
-  asio::awaitable<Result<void>> keep_spare();
-  [[nodiscard]] bool has_spare() const noexcept { return spare_.next != spare_.end; }
+  /// Takes the first block ahead.
+  void start() { want_stock(); }
+  asio::awaitable<void> stop();
 
  private:
   struct Block {
     std::int64_t next = 0;
     std::int64_t end = 0;  ///< exclusive
   };
+  asio::awaitable<Result<std::int64_t>> take();
   asio::awaitable<Result<Block>> take_block();
+  void want_stock();
+  asio::awaitable<void> fill_stock();
+  asio::awaitable<Result<void>> take_ahead();
 
   metadata::MetadataStore& store_;
-  NodeWriter& writer_;
+  base::Runtime& home_;
+  NodeWriter writer_;
+  const bool keep_stock_;
   ChangeQueue turns_;
   Block current_;
-  Block spare_;
+  Block ahead_;
+  bool filling_ = false;
+  bool stopping_ = false;
+  base::WaitList stopped_;
+  base::TaskGroup tasks_;
 };
 
 }  // namespace mq::controller

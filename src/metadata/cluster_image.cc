@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/strings.h"
 
 namespace mq::metadata {
@@ -12,13 +13,21 @@ const PartitionAssignment* TopicInfo::find(std::int32_t partition) const noexcep
   return found != partitions.end() && found->id.partition == partition ? &*found : nullptr;
 }
 
+std::span<const PartitionAssignment> TopicInfo::visible() const noexcept {
+  if (hidden_from < 0) return partitions;
+  const auto end = std::ranges::lower_bound(
+      partitions, hidden_from, {}, [](const PartitionAssignment& one) { return one.id.partition; });
+  return {partitions.begin(), end};
+}
+
 ClusterImage::ClusterImage(base::Uuid cluster_id, model::BrokerId controller,
                            std::vector<BrokerInfo> brokers, std::vector<TopicPtr> topics,
-                           std::uint64_t version)
+                           std::uint64_t version, std::vector<DeletingTopic> deleting)
     : version_(version),
       cluster_id_(cluster_id),
       controller_(controller),
-      brokers_(std::move(brokers)) {
+      brokers_(std::move(brokers)),
+      deleting_(std::move(deleting)) {
   for (auto& topic : topics) {
     by_id_[topic->id] = topic;
     topics_[topic->name] = std::move(topic);
@@ -59,20 +68,46 @@ std::optional<std::string> ClusterImage::nearest_topic_name(std::string_view nam
 }
 
 ClusterImage ClusterImage::with_topic(TopicPtr topic, std::uint64_t version) const {
-  ClusterImage changed = without_topic(topic->name, version);
-  changed.by_id_[topic->id] = topic;
-  changed.topics_[topic->name] = std::move(topic);
-  return changed;
+  ImageChange change;
+  change.topics.push_back(std::move(topic));
+  return with(std::move(change), version);
 }
 
 ClusterImage ClusterImage::without_topic(std::string_view name, std::uint64_t version) const {
+  ImageChange change;
+  if (const auto topic = find_topic(name)) change.removed.push_back(topic->id);
+  return with(std::move(change), version);
+}
+
+ClusterImage ClusterImage::with(ImageChange change, std::uint64_t version) const {
   ClusterImage changed = *this;
   changed.version_ = version;
-  if (const auto found = changed.topics_.find(name); found != changed.topics_.end()) {
-    changed.by_id_.erase(found->second->id);
-    changed.topics_.erase(found);
-  }
+  for (const auto& id : change.removed) changed.remove(id);
+  for (auto& topic : change.topics) changed.put(std::move(topic));
+  if (change.brokers) changed.brokers_ = std::move(*change.brokers);
+  if (change.deleting) changed.deleting_ = std::move(*change.deleting);
   return changed;
+}
+
+std::string unknown_topic_text(const ClusterImage& image, std::string_view name) {
+  std::string text = fmt::format("there is no topic \"{}\"", base::printable(name, 260));
+  if (const auto near = image.nearest_topic_name(name))
+    text += fmt::format("; did you mean \"{}\"?", *near);
+  return text;
+}
+
+void ClusterImage::put(TopicPtr topic) {
+  remove(topic->id);
+  if (const auto named = find_topic(topic->name)) remove(named->id);
+  by_id_[topic->id] = topic;
+  topics_[topic->name] = std::move(topic);
+}
+
+void ClusterImage::remove(const base::Uuid& id) {
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return;
+  topics_.erase(found->second->name);
+  by_id_.erase(found);
 }
 
 }  // namespace mq::metadata

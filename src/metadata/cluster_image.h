@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,6 +21,7 @@ struct BrokerInfo {
   model::BrokerId id;
   model::BrokerEpoch epoch;
   base::Endpoint advertised;
+  bool alive = true;  ///< false: it has been registered, and its session has ended
 };
 
 struct PartitionAssignment {
@@ -37,11 +39,31 @@ struct TopicInfo {
   std::map<std::string, std::string> overrides;  ///< what the topic was given, as text
   model::TopicSettings settings;                ///< in force: built-in, [topic.defaults], overrides
   std::vector<PartitionAssignment> partitions;  ///< ascending by number
+  /// The replicas of the partitions from this number on are being made, and may be taken back:
+  /// clients are not shown them. -1: none.
+  std::int32_t hidden_from = -1;
 
+  /// What clients are shown. Empty: the topic itself is not there for them yet.
+  [[nodiscard]] std::span<const PartitionAssignment> visible() const noexcept;
   [[nodiscard]] const PartitionAssignment* find(std::int32_t partition) const noexcept;
 };
 
 using TopicPtr = std::shared_ptr<const TopicInfo>;
+
+/// A topic that is gone, and the brokers that have not reported its files as deleted yet.
+struct DeletingTopic {
+  base::Uuid id;
+  std::vector<model::BrokerId> brokers;
+  friend bool operator==(const DeletingTopic&, const DeletingTopic&) = default;
+};
+
+/// What one image has that the image before has not.
+struct ImageChange {
+  std::vector<base::Uuid> removed;  ///< goes first: a new topic may have the name of an old one
+  std::vector<TopicPtr> topics;     ///< new ones, and those that take the place of what was there
+  std::optional<std::vector<BrokerInfo>> brokers;
+  std::optional<std::vector<DeletingTopic>> deleting;
+};
 
 /// What the metadata store has confirmed about the cluster at one moment: topics, partitions,
 /// leaders, brokers. Immutable; shared between workers; a change makes a new one, which shares the
@@ -49,14 +71,17 @@ using TopicPtr = std::shared_ptr<const TopicInfo>;
 class ClusterImage {
  public:
   ClusterImage(base::Uuid cluster_id, model::BrokerId controller, std::vector<BrokerInfo> brokers,
-               std::vector<TopicPtr> topics, std::uint64_t version);
+               std::vector<TopicPtr> topics, std::uint64_t version,
+               std::vector<DeletingTopic> deleting = {});
 
   /// Rises with every change, over restarts too: the controller's epoch in the upper half, the
   /// change within it below.
   [[nodiscard]] std::uint64_t version() const noexcept { return version_; }
   [[nodiscard]] const base::Uuid& cluster_id() const noexcept { return cluster_id_; }
   [[nodiscard]] model::BrokerId controller() const noexcept { return controller_; }
+  /// Ascending by id; those that are away too.
   [[nodiscard]] const std::vector<BrokerInfo>& brokers() const noexcept { return brokers_; }
+  [[nodiscard]] const std::vector<DeletingTopic>& deleting() const noexcept { return deleting_; }
   [[nodiscard]] const BrokerInfo* find_broker(model::BrokerId id) const noexcept;
 
   /// By name, ascending.
@@ -74,16 +99,24 @@ class ClusterImage {
   /// A copy with that change and this version.
   [[nodiscard]] ClusterImage with_topic(TopicPtr topic, std::uint64_t version) const;
   [[nodiscard]] ClusterImage without_topic(std::string_view name, std::uint64_t version) const;
+  [[nodiscard]] ClusterImage with(ImageChange change, std::uint64_t version) const;
 
  private:
+  void put(TopicPtr topic);
+  void remove(const base::Uuid& id);
+
   std::uint64_t version_ = 0;
   base::Uuid cluster_id_;
   model::BrokerId controller_;
   std::vector<BrokerInfo> brokers_;
+  std::vector<DeletingTopic> deleting_;
   std::map<std::string, TopicPtr, std::less<>> topics_;
   std::unordered_map<base::Uuid, TopicPtr> by_id_;
 };
 
 using ImagePtr = std::shared_ptr<const ClusterImage>;
+
+/// "there is no topic "ordres"; did you mean "orders"?": the text of every UNKNOWN_TOPIC.
+std::string unknown_topic_text(const ClusterImage& image, std::string_view name);
 
 }  // namespace mq::metadata

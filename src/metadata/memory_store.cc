@@ -58,6 +58,12 @@ class Overlay final : public NodeTable {
   std::map<std::string, std::optional<Node>> changes_;
 };
 
+void tell_of_change(MemoryStoreState& state, const std::vector<Operation>& operations) {
+  for (const auto& [session, peer] : state.peers) {
+    if (!state.cut_off.contains(session)) peer.changed(operations);
+  }
+}
+
 class MemoryStore final : public MetadataStore {
  public:
   MemoryStore(std::shared_ptr<MemoryStoreState> state, base::Runtime& runtime,
@@ -73,7 +79,7 @@ class MemoryStore final : public MetadataStore {
     }
     begin_session();
   }
-  ~MemoryStore() override { state_->on_lost.erase(session_); }
+  ~MemoryStore() override { state_->peers.erase(session_); }
 
   asio::awaitable<Result<Node>> get(std::string path) override {
     if (check_path(path)) co_return make_error_code(MetadataErrc::invalid_path);
@@ -117,7 +123,7 @@ class MemoryStore final : public MetadataStore {
     if (const auto wrong = check_operations(operations)) co_return wrong;
     co_await arrive();
     MQ_CO_TRY_VOID(check_session());
-    const auto fault = state_->fault ? state_->fault(true) : StoreFault::none;
+    const auto fault = fault_of(true);
     if (fault == StoreFault::unavailable) co_return make_error_code(MetadataErrc::unavailable);
     if (fault == StoreFault::lost_request) {
       co_await answer();
@@ -138,16 +144,17 @@ class MemoryStore final : public MetadataStore {
   }
 
   std::uint64_t session() const override { return session_; }
-  bool online() const override { return !closed_ && state_->sessions.contains(session_); }
+  base::Duration session_timeout() const override { return options_.session_timeout; }
+  bool online() const override { return !closed_ && !lost_; }
 
   void on_session_lost(std::function<void()> lost) override {
     listeners_.push_back(std::move(lost));
   }
   asio::awaitable<Result<void>> renew() override {
     co_await arrive();
-    const auto fault = state_->fault ? state_->fault(false) : StoreFault::none;
+    const auto fault = fault_of(false);
     if (closed_ || fault != StoreFault::none) co_return make_error_code(MetadataErrc::unavailable);
-    if (!online()) {
+    if (lost_) {
       session_ = state_->next_session++;
       begin_session();
     }
@@ -156,17 +163,29 @@ class MemoryStore final : public MetadataStore {
 
   asio::awaitable<void> close() override {
     co_await arrive();
-    state_->on_lost.erase(session_);
-    if (!closed_) expire_session(*state_, session_);
+    state_->peers.erase(session_);
+    if (!closed_ && !state_->cut_off.contains(session_)) expire_session(*state_, session_);
     closed_ = true;
   }
 
  private:
   void begin_session() {
+    lost_ = false;
     state_->sessions.insert(session_);
-    state_->on_lost[session_] = [this] {
+    auto& peer = state_->peers[session_];
+    peer.lost = [this] {
+      lost_ = true;
+      watches_.fire_all();
       for (const auto& listener : listeners_) runtime_.post(listener);
     };
+    peer.changed = [this](const std::vector<Operation>& operations) {
+      watches_.changed(operations);
+    };
+    peer.connected = [this] { watches_.fire_all(); };
+  }
+  StoreFault fault_of(bool write) const {
+    if (state_->cut_off.contains(session_)) return StoreFault::unavailable;
+    return state_->fault ? state_->fault(write) : StoreFault::none;
   }
   /// Suspends until the call takes effect; the order of calls is kept.
   asio::awaitable<void> arrive() {
@@ -176,7 +195,7 @@ class MemoryStore final : public MetadataStore {
   asio::awaitable<Result<void>> arrive_read() {
     co_await arrive();
     MQ_CO_TRY_VOID(check_session());
-    const auto fault = state_->fault ? state_->fault(false) : StoreFault::none;
+    const auto fault = fault_of(false);
     if (fault != StoreFault::none) co_return make_error_code(MetadataErrc::unavailable);
     co_return Result<void>();
   }
@@ -207,7 +226,7 @@ class MemoryStore final : public MetadataStore {
     auto result = apply_operations(overlay, operations, session_);
     if (!result || !result->applied()) return result;
     overlay.commit();
-    watches_.changed(operations);
+    tell_of_change(*state_, operations);
     if (state_->on_applied) state_->on_applied();
     return result;
   }
@@ -220,6 +239,7 @@ class MemoryStore final : public MetadataStore {
   std::vector<std::function<void()>> listeners_;
   base::TimePoint latest_arrival_{};
   base::TimePoint latest_answer_{};
+  bool lost_ = false;
   bool closed_ = false;
 };
 
@@ -233,10 +253,29 @@ std::unique_ptr<MetadataStore> open_memory_store(std::shared_ptr<MemoryStoreStat
 
 void expire_session(MemoryStoreState& state, std::uint64_t session) {
   state.sessions.erase(session);
-  const auto lost = state.on_lost.extract(session);
-  std::erase_if(state.nodes,
-                [session](const auto& entry) { return entry.second.ephemeral_owner == session; });
-  if (!lost.empty()) lost.mapped()();
+  std::vector<Operation> gone;
+  for (const auto& [path, node] : state.nodes) {
+    if (node.ephemeral_owner == session) gone.emplace_back(Remove(path, kAnyVersion));
+  }
+  for (const auto& operation : gone) state.nodes.erase(std::get<Remove>(operation).path);
+  if (!state.cut_off.contains(session)) {
+    const auto lost = state.peers.extract(session);
+    if (!lost.empty()) lost.mapped().lost();
+  }
+  tell_of_change(state, gone);
+}
+
+void cut_off(MemoryStoreState& state, std::uint64_t session) { state.cut_off.insert(session); }
+
+void reconnect(MemoryStoreState& state, std::uint64_t session) {
+  state.cut_off.erase(session);
+  if (!state.sessions.contains(session)) {
+    const auto lost = state.peers.extract(session);
+    if (!lost.empty()) lost.mapped().lost();
+    return;
+  }
+  if (const auto peer = state.peers.find(session); peer != state.peers.end())
+    peer->second.connected();
 }
 
 }  // namespace mq::metadata

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/runtime.h"
 #include "metadata/store.h"
@@ -26,8 +27,16 @@ struct MemoryStoreState {
   std::map<std::string, Node> nodes;  ///< by path, without "/"
   std::set<std::uint64_t> sessions;   ///< alive
   std::uint64_t next_session = 1;
-  /// Of the stores that are open: told when somebody else ends their session.
-  std::map<std::uint64_t, std::function<void()>> on_lost;
+  /// Sessions whose process cannot reach the store: its calls are refused, its watches miss what
+  /// happens, and it does not hear when its session ends.
+  std::set<std::uint64_t> cut_off;
+  /// The stores that are open, by their sessions.
+  struct Peer {
+    std::function<void()> lost;  ///< its session has ended
+    std::function<void(const std::vector<Operation>&)> changed;
+    std::function<void()> connected;  ///< it reaches the store again
+  };
+  std::map<std::uint64_t, Peer> peers;
   /// Asked before every multi (write = true) and every read. Empty: none.
   std::function<StoreFault(bool write)> fault;
   /// Called after each applied write, before its answer: the place to crash a broker in a test.
@@ -39,6 +48,8 @@ struct MemoryStoreOptions {
   base::Duration latency_max{0};
   /// As behind a standalone broker: opening ends the sessions of earlier processes.
   bool single_process = true;
+  /// What session_timeout() says. Sessions end by expire_session() alone.
+  base::Duration session_timeout{0};
 };
 
 /// A store of tests and of the simulator, with the meaning of the real ones and nothing on a disk.
@@ -49,5 +60,9 @@ std::unique_ptr<MetadataStore> open_memory_store(std::shared_ptr<MemoryStoreStat
 /// What the death of a process does to the store, some time later: its session is lost and its
 /// ephemeral nodes go.
 void expire_session(MemoryStoreState& state, std::uint64_t session);
+/// The process of a session loses the store, and finds it again: then it hears of an end of its
+/// session, and every watch of it fires.
+void cut_off(MemoryStoreState& state, std::uint64_t session);
+void reconnect(MemoryStoreState& state, std::uint64_t session);
 
 }  // namespace mq::metadata

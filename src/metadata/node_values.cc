@@ -33,6 +33,12 @@ Result<WriterTag> writer_of(const Message& message) {
   return WriterTag{incarnation, message.writer().sequence()};
 }
 
+template <class Message>
+Result<base::Endpoint> endpoint_of(const Message& message) {
+  if (message.port() > 65535) return make_error_code(MetadataErrc::damaged);
+  return base::Endpoint{message.host(), static_cast<std::uint16_t>(message.port())};
+}
+
 bool fits_int32(std::uint32_t value) noexcept {
   return value <= static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
 }
@@ -77,6 +83,8 @@ std::string encode(const BrokerEpochValue& value) {
   put_writer(node.mutable_writer(), value.writer);
   node.set_incarnation(value.incarnation.raw());
   for (const auto& disk : value.disks) node.add_disks(disk.raw());
+  node.set_host(value.advertised.host);
+  node.set_port(value.advertised.port);
   return node.SerializeAsString();
 }
 
@@ -89,6 +97,7 @@ Result<BrokerEpochValue> decode_broker_epoch(std::string_view bytes) {
     MQ_TRY(const auto disk, uuid_of(raw));
     value.disks.push_back(disk);
   }
+  MQ_TRY(value.advertised, endpoint_of(node));
   return value;
 }
 
@@ -106,9 +115,47 @@ Result<BrokerLiveValue> decode_broker_live(std::string_view bytes) {
   BrokerLiveValue value;
   MQ_TRY(value.writer, writer_of(node));
   MQ_TRY(value.incarnation, uuid_of(node.incarnation()));
-  if (node.port() > 65535) return make_error_code(MetadataErrc::damaged);
-  value.advertised = base::Endpoint{node.host(), static_cast<std::uint16_t>(node.port())};
+  MQ_TRY(value.advertised, endpoint_of(node));
   return value;
+}
+
+std::string encode(const ControllerValue& value) {
+  proto::ControllerNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_broker(value.broker.value());
+  node.set_host(value.advertised.host);
+  node.set_port(value.advertised.port);
+  return node.SerializeAsString();
+}
+
+Result<ControllerValue> decode_controller(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::ControllerNode>(bytes));
+  ControllerValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  value.broker = model::BrokerId(node.broker());
+  MQ_TRY(value.advertised, endpoint_of(node));
+  return value;
+}
+
+std::string encode(const ControllerEpochValue& value) {
+  proto::ControllerEpochNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  node.set_broker(value.broker.value());
+  return node.SerializeAsString();
+}
+
+Result<ControllerEpochValue> decode_controller_epoch(std::string_view bytes) {
+  MQ_TRY(const auto node, parse<proto::ControllerEpochNode>(bytes));
+  ControllerEpochValue value;
+  MQ_TRY(value.writer, writer_of(node));
+  value.broker = model::BrokerId(node.broker());
+  return value;
+}
+
+std::string encode(const HeartbeatValue& value) {
+  proto::HeartbeatNode node;
+  put_writer(node.mutable_writer(), value.writer);
+  return node.SerializeAsString();
 }
 
 std::string encode(const TopicValue& value) {

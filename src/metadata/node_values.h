@@ -31,11 +31,24 @@ struct BrokerEpochValue {
   WriterTag writer;
   base::Uuid incarnation;
   std::vector<base::Uuid> disks;
+  base::Endpoint advertised{};  ///< of the last registration; port 0: not known
 };
 struct BrokerLiveValue {
   WriterTag writer;
   base::Uuid incarnation;
   base::Endpoint advertised;
+};
+struct ControllerValue {
+  WriterTag writer;
+  model::BrokerId broker;
+  base::Endpoint advertised;
+};
+struct ControllerEpochValue {
+  WriterTag writer;
+  model::BrokerId broker;
+};
+struct HeartbeatValue {
+  WriterTag writer;
 };
 struct TopicPartition {
   std::int32_t number = -1;
@@ -71,6 +84,9 @@ struct ProducerIdsValue {
 std::string encode(const ClusterValue& value);
 std::string encode(const BrokerEpochValue& value);
 std::string encode(const BrokerLiveValue& value);
+std::string encode(const ControllerValue& value);
+std::string encode(const ControllerEpochValue& value);
+std::string encode(const HeartbeatValue& value);
 std::string encode(const TopicValue& value);
 std::string encode(const PartitionStateValue& value);
 std::string encode(const ProducerIdsValue& value);
@@ -79,6 +95,8 @@ std::string encode(const ProducerIdsValue& value);
 Result<ClusterValue> decode_cluster(std::string_view bytes);
 Result<BrokerEpochValue> decode_broker_epoch(std::string_view bytes);
 Result<BrokerLiveValue> decode_broker_live(std::string_view bytes);
+Result<ControllerValue> decode_controller(std::string_view bytes);
+Result<ControllerEpochValue> decode_controller_epoch(std::string_view bytes);
 Result<TopicValue> decode_topic(std::string_view bytes);
 Result<PartitionStateValue> decode_partition_state(std::string_view bytes);
 Result<ProducerIdsValue> decode_producer_ids(std::string_view bytes);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/asio.h"
+#include "base/runtime.h"
 #include "metadata/error.h"
 
 namespace mq::metadata {
@@ -120,6 +121,9 @@ class MetadataStore {
 
   /// This process's session, never 0: ephemeral nodes carry it. A new open is a new session.
   [[nodiscard]] virtual std::uint64_t session() const = 0;
+  /// How long the store keeps the session of a process that it does not hear from; zero: for ever.
+  /// The store may give another time than was asked for.
+  [[nodiscard]] virtual base::Duration session_timeout() const { return {}; }
   /// False once every later call fails: after a disk error or close(), and while the session is
   /// lost. A store that only does not answer now is online.
   [[nodiscard]] virtual bool online() const = 0;

@@ -1,5 +1,7 @@
 #include "metadata/watch_list.h"
 
+#include "base/mutants.h"
+
 namespace mq::metadata {
 
 void WatchList::add(std::string path, WatchKind kind, std::function<void()> fire) {
@@ -27,6 +29,7 @@ void WatchList::fire(const std::string& path, WatchKind kind) {
 }
 
 void WatchList::fire_all() {
+  if (MQ_MUTANT("no_reread_on_connect")) return;
   for (auto& [key, fire] : watches_) runtime_.post(std::move(fire));
   watches_.clear();
 }

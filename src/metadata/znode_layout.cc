@@ -25,10 +25,15 @@ std::string child(std::string_view folder, std::string_view name) {
 }  // namespace
 
 const std::vector<std::string>& folders() {
-  static const std::vector<std::string> all{std::string(kControl),     "/brokers",
-                                            std::string(kBrokersLive), std::string(kBrokersEpoch),
-                                            std::string(kTopics),      std::string(kState),
-                                            std::string(kDeleting),    std::string(kProducers)};
+  static const std::vector<std::string> all{std::string(kControl),
+                                            "/brokers",
+                                            std::string(kBrokersLive),
+                                            std::string(kBrokersEpoch),
+                                            std::string(kBrokersHeartbeat),
+                                            std::string(kTopics),
+                                            std::string(kState),
+                                            std::string(kDeleting),
+                                            std::string(kProducers)};
   return all;
 }
 
@@ -38,12 +43,21 @@ std::string broker_live(model::BrokerId broker) {
 std::string broker_epoch(model::BrokerId broker) {
   return child(kBrokersEpoch, std::to_string(broker.value()));
 }
+std::string broker_heartbeat(model::BrokerId broker) {
+  return child(kBrokersHeartbeat, std::to_string(broker.value()));
+}
 std::string topic(std::string_view name) { return child(kTopics, escape_name(name)); }
 std::string topic_state(const base::Uuid& topic) { return child(kState, topic.hex()); }
 std::string partition_state(const model::PartitionId& partition) {
   return child(topic_state(partition.topic), std::to_string(partition.partition));
 }
 std::string deleting(const base::Uuid& topic) { return child(kDeleting, topic.hex()); }
+
+std::optional<model::BrokerId> parse_broker(std::string_view node_name) noexcept {
+  const auto number = parse_partition(node_name);
+  if (!number) return std::nullopt;
+  return model::BrokerId(*number);
+}
 
 std::optional<std::int32_t> parse_partition(std::string_view node_name) noexcept {
   const auto number = base::parse_unsigned(node_name);

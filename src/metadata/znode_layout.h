@@ -15,6 +15,8 @@ namespace mq::metadata::layout {
 inline constexpr std::string_view kCluster = "/cluster";
 inline constexpr std::string_view kControl = "/ctl";
 inline constexpr std::string_view kControllerLeader = "/ctl/leader";
+inline constexpr std::string_view kControllerEpoch = "/ctl/epoch";
+inline constexpr std::string_view kBrokersHeartbeat = "/brokers/hb";
 inline constexpr std::string_view kBrokersLive = "/brokers/live";
 inline constexpr std::string_view kBrokersEpoch = "/brokers/epoch";
 inline constexpr std::string_view kTopics = "/topics";
@@ -28,11 +30,14 @@ const std::vector<std::string>& folders();
 
 std::string broker_live(model::BrokerId broker);
 std::string broker_epoch(model::BrokerId broker);
+std::string broker_heartbeat(model::BrokerId broker);
 std::string topic(std::string_view name);
 std::string topic_state(const base::Uuid& topic);
 std::string partition_state(const model::PartitionId& partition);
 std::string deleting(const base::Uuid& topic);
 
+/// The broker that a child of kBrokersLive or kBrokersEpoch is named after.
+std::optional<model::BrokerId> parse_broker(std::string_view node_name) noexcept;
 /// The partition number that a child of topic_state() is named after.
 std::optional<std::int32_t> parse_partition(std::string_view node_name) noexcept;
 

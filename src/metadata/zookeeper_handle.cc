@@ -154,6 +154,7 @@ void ZooKeeperHandle::Core::on_event(zhandle_t* handle, int type, int state, con
       session.id = static_cast<std::uint64_t>(id->client_id);
       std::memcpy(session.password.data(), id->passwd, session.password.size());
     }
+    session.timeout = std::chrono::milliseconds(zoo_recv_timeout(handle));
     core->mailbox_->post(
         [self = core->shared_from_this(), state, session] { self->on_session(state, session); });
     return;

@@ -17,6 +17,7 @@ namespace mq::metadata {
 struct ZooKeeperSession {
   std::uint64_t id = 0;  ///< 0: none yet
   std::array<char, 16> password{};
+  std::chrono::milliseconds timeout{0};  ///< as the server gave it
 };
 
 /// What a request came back with.

@@ -100,6 +100,7 @@ class ZooKeeperStore final : public MetadataStore {
                                       std::function<void()> fire) override;
 
   std::uint64_t session() const override { return session_.id; }
+  base::Duration session_timeout() const override { return session_.timeout; }
   bool online() const override { return !closed_ && !lost_; }
   void on_session_lost(std::function<void()> lost) override {
     listeners_.push_back(std::move(lost));

@@ -25,6 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   again(metadata::decode_cluster(text), metadata::decode_cluster);
   again(metadata::decode_broker_epoch(text), metadata::decode_broker_epoch);
   again(metadata::decode_broker_live(text), metadata::decode_broker_live);
+  again(metadata::decode_controller(text), metadata::decode_controller);
+  again(metadata::decode_controller_epoch(text), metadata::decode_controller_epoch);
   again(metadata::decode_topic(text), metadata::decode_topic);
   again(metadata::decode_partition_state(text), metadata::decode_partition_state);
   again(metadata::decode_producer_ids(text), metadata::decode_producer_ids);

@@ -80,6 +80,16 @@ TEST_F(NodeWriterTest, AnUnknownOutcomeTakenForSuccessIsCaught) {
   EXPECT_EQ(sequence(), before);
 }
 
+TEST_F(NodeWriterTest, AnUnknownOutcomeTakenForFailureIsCaught) {
+  const base::EnabledMutant enabled("unknown_outcome_counts_as_failed");
+  EXPECT_FALSE(write());
+  const auto before = sequence();
+  fail_next(StoreFault::lost_answer);
+  EXPECT_TRUE(write())
+      << "the mistake is not made: LostAnswerOfAnAppliedWriteIsSuccess is no check";
+  EXPECT_GT(sequence(), before);
+}
+
 TEST_F(NodeWriterTest, ReadingIsTriedSomeTimes) {
   fail_next(StoreFault::lost_answer, 3);
   EXPECT_FALSE(write());

@@ -21,19 +21,17 @@ constexpr auto kNode = metadata::layout::kProducerIds;
 /// One process that gives out ids.
 struct Process {
   Process(base::Runtime& runtime, const std::shared_ptr<metadata::MemoryStoreState>& state,
-          std::uint64_t incarnation)
-      : store(metadata::open_memory_store(state, runtime, {{}, false})),
-        writer(*store, runtime, base::Uuid::from_random(incarnation, 2)),
-        ids(*store, writer, runtime) {}
+          bool keep_stock)
+      : store(metadata::open_memory_store(state, runtime, {.single_process = false})),
+        ids(*store, runtime, keep_stock) {}
   std::unique_ptr<metadata::MetadataStore> store;
-  NodeWriter writer;
   ProducerIds ids;
 };
 
 class ProducerIdsTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Process> process() {
-    return std::make_unique<Process>(runtime_, state_, ++incarnations_);
+  std::unique_ptr<Process> process(bool keep_stock = false) {
+    return std::make_unique<Process>(runtime_, state_, keep_stock);
   }
   base::Result<std::int64_t> next(Process& process) {
     return mq::testing::run(simulator_, process.ids.next());
@@ -53,7 +51,6 @@ class ProducerIdsTest : public ::testing::Test {
     state->nodes[std::string(metadata::layout::kProducers)] = metadata::Node{};
     return state;
   }();
-  std::uint64_t incarnations_ = 0;
 };
 
 // IDM-5
@@ -129,6 +126,25 @@ TEST_F(ProducerIdsTest, AnUnknownOutcomeGivesNothingOut) {
   EXPECT_EQ(next(*one).error(), make_error_code(MetadataErrc::outcome_unknown));
   state_->fault = {};
   EXPECT_EQ(*next(*one), 1000);  // the block was taken, and nobody has it
+}
+
+// New producers are let in while the store is away.
+TEST_F(ProducerIdsTest, ABlockIsKeptInStock) {
+  const auto one = process(true);
+  one->ids.start();
+  simulator_.run_for(std::chrono::seconds(1));
+  state_->fault = [](bool) { return StoreFault::unavailable; };
+  std::set<std::int64_t> ids;
+  for (std::int64_t i = 0; i < ProducerIds::kBlock; ++i) {
+    const auto id = next(*one);
+    ASSERT_TRUE(id) << i;
+    EXPECT_TRUE(ids.insert(*id).second);
+  }
+  state_->fault = nullptr;
+  simulator_.run_for(std::chrono::seconds(3));
+  state_->fault = [](bool) { return StoreFault::unavailable; };
+  EXPECT_TRUE(next(*one));
+  mq::testing::run(simulator_, one->ids.stop());
 }
 
 TEST_F(ProducerIdsTest, ADamagedNodeIsNotOverwritten) {

@@ -57,6 +57,34 @@ TEST(ClusterImage, TopicOfTheSameNameReplacesTheOldId) {
   EXPECT_EQ(image.find_topic("orders"), second);
 }
 
+TEST(ClusterImage, AChangeIsMadeInOneStep) {
+  const auto before =
+      empty_image().with_topic(topic("orders", 7, 2), 2).with_topic(topic("billing", 8, 1), 3);
+  ImageChange change;
+  change.removed = {before.find_topic("orders")->id};
+  change.topics = {topic("orders", 9, 1)};
+  change.brokers = std::vector<BrokerInfo>{};
+  change.deleting = std::vector{DeletingTopic{change.removed[0], {model::BrokerId(1)}}};
+  const auto after = before.with(change, 4);
+  EXPECT_EQ(after.version(), 4u);
+  EXPECT_EQ(after.topics().size(), 2u);
+  EXPECT_EQ(after.find_topic("orders"), change.topics[0]);
+  EXPECT_FALSE(after.find_topic(change.removed[0]));
+  EXPECT_TRUE(after.brokers().empty());
+  EXPECT_EQ(after.deleting(), *change.deleting);
+  EXPECT_EQ(after.partitions(), 2u);
+}
+
+TEST(ClusterImage, PartitionsThatAreBeingMadeAreNotVisible) {
+  TopicInfo growing = *topic("orders", 7, 3);  // partitions 0, 2, 4
+  EXPECT_EQ(growing.visible().size(), 3u);
+  growing.hidden_from = 3;
+  ASSERT_EQ(growing.visible().size(), 2u);
+  EXPECT_EQ(growing.visible().back().id.partition, 2);
+  growing.hidden_from = 0;
+  EXPECT_TRUE(growing.visible().empty());
+}
+
 TEST(ClusterImage, NearestTopicNameHelpsWithTypingErrors) {
   const auto image =
       empty_image().with_topic(topic("orders", 7, 1), 2).with_topic(topic("billing", 8, 1), 3);

@@ -66,5 +66,45 @@ TEST_F(MemoryStoreTest, SeveralProcessesKeepTheirOwnSessions) {
   EXPECT_TRUE(second->online());
 }
 
+TEST_F(MemoryStoreTest, WatchesFireForChangesOfOthersAndForTheEndOfTheirSessions) {
+  const auto first = open({.single_process = false});
+  const auto second = open({.single_process = false});
+  int fired = 0;
+  ASSERT_TRUE(run(first->watch("/e", WatchKind::data, [&] { ++fired; })));
+  ASSERT_TRUE(run(second->create("/e", "", CreateMode::ephemeral)));
+  simulator_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(fired, 1);
+  ASSERT_TRUE(run(first->watch("/", WatchKind::children, [&] { ++fired; })));
+  expire_session(*state_, second->session());
+  simulator_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(fired, 2);
+}
+
+TEST_F(MemoryStoreTest, AProcessThatIsCutOffHearsNothingUntilItIsBack) {
+  const auto first = open({.single_process = false});
+  const auto second = open({.single_process = false});
+  int fired = 0;
+  int lost = 0;
+  first->on_session_lost([&] { ++lost; });
+  ASSERT_TRUE(run(first->watch("/a", WatchKind::data, [&] { ++fired; })));
+  cut_off(*state_, first->session());
+  ASSERT_TRUE(run(second->create("/a", "")));
+  EXPECT_EQ(run(first->get("/a")).error(), make_error_code(MetadataErrc::unavailable));
+  simulator_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(fired, 0);
+  reconnect(*state_, first->session());
+  simulator_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(fired, 1);
+  cut_off(*state_, first->session());
+  expire_session(*state_, first->session());
+  simulator_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(lost, 0);
+  EXPECT_TRUE(first->online());
+  reconnect(*state_, first->session());
+  simulator_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(lost, 1);
+  EXPECT_FALSE(first->online());
+}
+
 }  // namespace
 }  // namespace mq::metadata

@@ -66,6 +66,27 @@ TEST(NodeValues, BrokerAndClusterComeBack) {
   EXPECT_EQ(cluster->id, uuid(9));
 }
 
+TEST(NodeValues, ControllerAndItsEpochComeBack) {
+  const model::BrokerId broker(7);
+  const auto leader =
+      decode_controller(encode(ControllerValue{{uuid(1), 3}, broker, {"hdd-01", 9500}}));
+  ASSERT_TRUE(leader);
+  EXPECT_EQ(leader->writer, (WriterTag{uuid(1), 3}));
+  EXPECT_EQ(leader->broker, broker);
+  EXPECT_EQ(leader->advertised, (base::Endpoint{"hdd-01", 9500}));
+  const auto epoch = decode_controller_epoch(encode(ControllerEpochValue{{uuid(1), 4}, broker}));
+  ASSERT_TRUE(epoch);
+  EXPECT_EQ(epoch->broker, broker);
+  EXPECT_EQ(*decode_writer(encode(HeartbeatValue{{uuid(1), 5}})), (WriterTag{uuid(1), 5}));
+}
+
+TEST(NodeValues, ARegistrationKeepsItsAddress) {
+  const auto epoch = decode_broker_epoch(
+      encode(BrokerEpochValue{{uuid(1), 3}, uuid(4), {uuid(5)}, {"hdd-01", 9500}}));
+  ASSERT_TRUE(epoch);
+  EXPECT_EQ(epoch->advertised, (base::Endpoint{"hdd-01", 9500}));
+}
+
 TEST(NodeValues, ProducerIdsComeBackAndNeverNearTheirEnd) {
   const auto after = decode_producer_ids(encode(ProducerIdsValue{{uuid(1), 3}, 5000}));
   ASSERT_TRUE(after);

@@ -26,7 +26,8 @@ TEST(ZnodeLayout, FoldersComeAfterTheirParents) {
     EXPECT_TRUE(made.contains(parent_path(folder))) << folder;
     made.insert(folder);
   }
-  for (const auto path : {kBrokersLive, kBrokersEpoch, kTopics, kState, kDeleting})
+  for (const auto path :
+       {kBrokersLive, kBrokersEpoch, kBrokersHeartbeat, kTopics, kState, kDeleting})
     EXPECT_TRUE(made.contains(path)) << path;
 }
 
@@ -55,6 +56,13 @@ TEST(ZnodeLayout, EveryTextGivesOneGoodNameAndComesBack) {
 TEST(ZnodeLayout, NamesThatNobodyWritesAreNotRead) {
   for (const auto* name : {"%4", "%zz", "%41", "a%", "%2f", ".", "..", "a/b", ""})
     EXPECT_FALSE(unescape_name(name)) << name;
+}
+
+TEST(ZnodeLayout, BrokersAreNamedByTheirIds) {
+  EXPECT_EQ(broker_heartbeat(model::BrokerId(12)), "/brokers/hb/12");
+  EXPECT_EQ(parse_broker("12"), model::BrokerId(12));
+  EXPECT_FALSE(parse_broker("012"));
+  EXPECT_FALSE(parse_broker("x"));
 }
 
 TEST(ZnodeLayout, PartitionNumbersHaveOneSpelling) {

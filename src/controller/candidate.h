@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "controller/cluster_controller.h"
+#include "controller/member.h"
+
+namespace mq::controller {
+
+/// Which broker leads the cluster, as /ctl/leader says it.
+struct ControllerAddress {
+  model::BrokerId broker;
+  base::Endpoint advertised;
+  friend bool operator==(const ControllerAddress&, const ControllerAddress&) = default;
+};
+
+/// Every broker would be the controller; the metadata store lets one (CTL-1). This one tries when
+/// nobody is, and watches otherwise (CTL-6). While it is elected it owns a ClusterController, which
+/// ends as soon as the session is lost or another controller has been elected; then it is a
+/// candidate again.
+///
+/// On the home runtime.
+class Candidate {
+ public:
+  /// Everything given outlives it. `config.broker` and `config.advertised` are the member's.
+  Candidate(ClusterConfig config, metadata::MetadataStore& store, Member& member,
+            base::Runtime& home);
+  ~Candidate();
+  Candidate(const Candidate&) = delete;
+  Candidate& operator=(const Candidate&) = delete;
+
+  /// Called with the controller of this process when it has one that is ready, and with null before
+  /// it ends: no new calls after that; calls under way end by themselves before it is destroyed.
+  void on_controller(std::function<void(ClusterController*)> listener) {
+    controller_listeners_.push_back(std::move(listener));
+  }
+  /// Called whenever another broker (or this one) turns out to lead, or nobody does.
+  void on_leader(std::function<void(const std::optional<ControllerAddress>&)> listener) {
+    leader_listeners_.push_back(std::move(listener));
+  }
+
+  /// After Member::start(), and with the listeners in place.
+  void start();
+  /// Null while this broker is not the controller, or not ready yet.
+  [[nodiscard]] ClusterController* controller() const noexcept {
+    return ready_ ? controller_.get() : nullptr;
+  }
+  [[nodiscard]] const std::optional<ControllerAddress>& leader() const noexcept { return leader_; }
+  /// Why this broker was elected and does not lead: the metadata is damaged. Empty: nothing known.
+  [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
+
+  /// Gives the office up, at once where the store answers. Bounded.
+  asio::awaitable<void> stop();
+
+ private:
+  asio::awaitable<void> run();
+  asio::awaitable<Result<void>> look();
+  asio::awaitable<Result<void>> watch_leader();
+  asio::awaitable<Result<void>> stand();
+  asio::awaitable<Result<metadata::Node>> load_epoch();
+  asio::awaitable<Result<void>> lead(std::int32_t controller_epoch);
+  asio::awaitable<void> end_controller();
+  asio::awaitable<Result<void>> release();
+  void on_session_lost();
+  void set_leader(std::optional<ControllerAddress> leader);
+  void wake();
+
+  ClusterConfig config_;
+  metadata::MetadataStore& store_;
+  Member& member_;
+  base::Runtime& home_;
+  NodeWriter writer_;
+  std::unique_ptr<ClusterController> controller_;
+  bool ready_ = false;
+  bool woken_ = false;
+  bool watching_ = false;
+  bool stopping_ = false;
+  std::optional<ControllerAddress> leader_;
+  std::string trouble_;
+  std::vector<std::function<void(ClusterController*)>> controller_listeners_;
+  std::vector<std::function<void(const std::optional<ControllerAddress>&)>> leader_listeners_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of callbacks that come later
+  base::WaitList changed_;
+  base::TaskGroup tasks_;
+};
+
+}  // namespace mq::controller

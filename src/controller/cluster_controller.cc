@@ -1,0 +1,222 @@
+#include "controller/cluster_controller.h"
+
+#include "base/log.h"
+#include "controller/cluster_impl.h"
+#include "controller/error.h"
+#include "controller/status.h"
+
+namespace mq::controller {
+
+ClusterController::Impl::Impl(ClusterConfig config, metadata::MetadataStore& store,
+                              base::Runtime& home, std::int32_t controller_epoch,
+                              std::function<void()> deposed)
+    : config_(std::move(config)),
+      store_(store),
+      home_(home),
+      deposed_(std::move(deposed)),
+      writer_(store, home, controller_epoch, [this] { on_deposed(); }),
+      topic_writer_(store, writer_),
+      members_(store),
+      images_(home, controller_epoch),
+      admin_(home),
+      writes_(home),
+      progress_(home),
+      members_wake_(home),
+      resigned_(home),
+      idle_(home),
+      tasks_(home) {}
+
+asio::awaitable<Result<void>> ClusterController::Impl::load() {
+  const Call call(*this);
+  const auto turn = co_await writes_.wait_for_turn();
+  const auto refreshed = co_await members_.refresh();
+  if (!refreshed) co_return refreshed.error();
+  std::set<base::Uuid> touched;
+  MQ_CO_TRY_VOID(co_await read_tree(touched));
+  if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
+  MQ_CO_TRY_VOID(co_await write_states(lost_leaders()));
+  if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
+  if (!image()) publish({});
+  tasks_.spawn("following the brokers", follow_members());
+  want_repair();
+  co_return Result<void>();
+}
+
+// The image: what topics_ and members_ say, which the store has confirmed (CTL-2)
+
+void ClusterController::Impl::publish(const std::set<base::Uuid>& touched) {
+  metadata::ImageChange change;
+  change.brokers = members_.infos();
+  change.deleting = deleting();
+  const auto before = image();
+  std::vector<base::Uuid> ids;
+  if (before) {
+    ids.assign(touched.begin(), touched.end());
+  } else {
+    for (const auto& [id, tree] : topics_) ids.push_back(id);
+  }
+  for (const auto& id : ids) {
+    if (const auto tree = topics_.find(id); tree != topics_.end())
+      change.topics.push_back(describe(tree->second));
+    else
+      change.removed.push_back(id);
+  }
+  const ClusterImage empty(config_.cluster_id, config_.broker, {}, {}, 0);
+  images_.publish((before ? *before : empty).with(std::move(change), images_.next_version()),
+                  std::move(ids));
+}
+
+TopicPtr ClusterController::Impl::describe(const TopicTree& tree) const {
+  auto info = to_info(tree, config_.topic_defaults);
+  if (const auto hidden = hidden_from_.find(tree.value.id); hidden != hidden_from_.end())
+    info.hidden_from = hidden->second;
+  return std::make_shared<const TopicInfo>(std::move(info));
+}
+
+std::vector<metadata::DeletingTopic> ClusterController::Impl::deleting() const {
+  std::vector<metadata::DeletingTopic> topics;
+  for (const auto& [id, deletion] : deletions_) {
+    auto& topic = topics.emplace_back();
+    topic.id = id;
+    topic.brokers.assign(deletion.waiting.begin(), deletion.waiting.end());
+  }
+  return topics;
+}
+
+// What brokers ask
+
+asio::awaitable<protocol::PullImageResponse> ClusterController::Impl::pull(
+    protocol::PullImageRequest request, base::TimePoint deadline) {
+  const Call call(*this);
+  protocol::PullImageResponse response;
+  const model::BrokerId broker(request.broker);
+  auto checked = co_await check_registration(broker, model::BrokerEpoch(request.broker_epoch));
+  if (!checked.ok()) {
+    response.envelope.status = std::move(checked);
+    co_return response;
+  }
+  // A version of another controller says nothing about this one's images.
+  if (request.have_version >> 32 == images_.next_version() >> 32) {
+    members_.applied(broker, request.have_version);
+    progress_.notify_all();
+  }
+  co_await images_.wait_for_newer(request.have_version, deadline);
+  if (resigned()) {
+    response.envelope.status = gone();
+    co_return response;
+  }
+  response = images_.answer(request.have_version);
+  response.envelope.metadata_version = response.version;
+  response.envelope.status.broker = config_.broker.value();
+  co_return response;
+}
+
+asio::awaitable<protocol::ReportReplicasResponse> ClusterController::Impl::report(
+    protocol::ReportReplicasRequest request) {
+  const Call call(*this);
+  protocol::ReportReplicasResponse response;
+  const model::BrokerId broker(request.broker);
+  const model::BrokerEpoch epoch(request.broker_epoch);
+  response.envelope.status = co_await check_registration(broker, epoch);
+  if (!response.envelope.status.ok()) co_return response;
+  const auto turn = co_await writes_.wait_for_turn();
+  if (!members_.is_live(broker, epoch)) {
+    response.envelope.status =
+        status(WireError::stale_broker_epoch, "the broker's registration has ended");
+    co_return response;
+  }
+  if (doubtful_) {
+    response.envelope.status = refusal(MetadataErrc::unavailable);
+    co_return response;
+  }
+  std::vector<StateChange> changes;
+  for (const auto& replica : request.replicas) {
+    if (auto change = change_after(broker, epoch, replica)) changes.push_back(std::move(*change));
+  }
+  const auto written = co_await write_states(std::move(changes));
+  if (!written) {
+    response.envelope.status = refusal(written.error());
+    co_return response;
+  }
+  for (const auto& replica : request.replicas) note_opened(broker, replica);
+  note_deleted(broker, request.deleted);
+  progress_.notify_all();
+  response.envelope.metadata_version = image()->version();
+  response.envelope.status.broker = config_.broker.value();
+  co_return response;
+}
+
+// The end
+
+void ClusterController::Impl::on_deposed() {
+  resign();
+  if (deposed_) deposed_();
+}
+
+void ClusterController::Impl::resign() {
+  writer_.resign();
+  images_.close();
+  progress_.notify_all();
+  members_wake_.notify_all();
+  resigned_.notify_all();
+}
+
+asio::awaitable<void> ClusterController::Impl::stop() {
+  resign();
+  co_await tasks_.wait();
+  while (calls_ > 0) (void)co_await idle_.wait();
+}
+
+Status ClusterController::Impl::refusal(const Error& error) const {
+  auto refused = metadata_status(error, config_.broker);
+  if (refused.error() == WireError::not_controller) return refused;
+  const auto trouble = store_.trouble();
+  if (!trouble.empty()) refused.text += "; " + trouble;
+  return refused;
+}
+
+// The face
+
+ClusterController::ClusterController(ClusterConfig config, metadata::MetadataStore& store,
+                                     base::Runtime& home, std::int32_t controller_epoch,
+                                     std::function<void()> deposed)
+    : impl_(std::make_unique<Impl>(std::move(config), store, home, controller_epoch,
+                                   std::move(deposed))) {}
+
+ClusterController::~ClusterController() = default;
+
+asio::awaitable<Result<void>> ClusterController::load() { return impl_->load(); }
+asio::awaitable<TopicResult> ClusterController::create_topic(protocol::NewTopic topic,
+                                                             bool validate_only,
+                                                             base::TimePoint deadline) {
+  return impl_->create_topic(std::move(topic), validate_only, deadline);
+}
+asio::awaitable<TopicResult> ClusterController::delete_topic(std::string name,
+                                                             base::TimePoint deadline) {
+  return impl_->delete_topic(std::move(name), deadline);
+}
+asio::awaitable<TopicResult> ClusterController::alter_topic(protocol::AlterTopic change,
+                                                            base::TimePoint deadline) {
+  return impl_->alter_topic(std::move(change), deadline);
+}
+asio::awaitable<TopicResult> ClusterController::add_partitions(std::string name, std::int32_t total,
+                                                               base::TimePoint deadline) {
+  return impl_->add_partitions(std::move(name), total, deadline);
+}
+asio::awaitable<protocol::PullImageResponse> ClusterController::pull(
+    protocol::PullImageRequest request, base::TimePoint deadline) {
+  return impl_->pull(std::move(request), deadline);
+}
+asio::awaitable<protocol::ReportReplicasResponse> ClusterController::report(
+    protocol::ReportReplicasRequest request, base::TimePoint) {
+  return impl_->report(std::move(request));
+}
+ImagePtr ClusterController::image() const { return impl_->image(); }
+std::int32_t ClusterController::controller_epoch() const noexcept {
+  return impl_->controller_epoch();
+}
+void ClusterController::resign() { impl_->resign(); }
+bool ClusterController::resigned() const noexcept { return impl_->resigned(); }
+asio::awaitable<void> ClusterController::stop() { return impl_->stop(); }
+
+}  // namespace mq::controller

@@ -1,0 +1,209 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+
+#include "controller/change_queue.h"
+#include "controller/cluster_controller.h"
+#include "controller/fenced_writer.h"
+#include "controller/image_log.h"
+#include "controller/members.h"
+#include "controller/topic_writer.h"
+#include "protocol/status.h"
+
+namespace mq::controller {
+
+using metadata::MetadataErrc;
+using protocol::Status;
+using protocol::TopicResult;
+using protocol::WireError;
+
+/// A change that somebody may still wait for.
+struct ClusterChange {
+  explicit ClusterChange(base::Runtime& runtime) : done(runtime) {}
+  std::optional<TopicResult> result;
+  base::WaitList done;
+};
+using ClusterChangePtr = std::shared_ptr<ClusterChange>;  // of it and of its caller
+
+/// New replicas that their brokers have not reported yet.
+struct Opening {
+  struct Replica {
+    model::BrokerId broker;
+    model::BrokerEpoch epoch;
+  };
+  std::map<std::int32_t, Replica> missing;  ///< by partition
+  std::optional<Status> failure;            ///< the first one that was reported
+  bool topic_gone = false;                  ///< deleted meanwhile
+};
+using OpeningPtr = std::shared_ptr<Opening>;  // of the change and of openings_
+
+/// A topic under /deleting.
+struct Deletion {
+  std::set<model::BrokerId> waiting;  ///< brokers that have not reported its files as gone
+  bool finishing = false;
+};
+
+/// What a controller is inside; the files are named by what they do: controller_changes.cc makes,
+/// alters and deletes topics, controller_members.cc follows brokers that come and go and elects
+/// leaders, controller_repair.cc brings this memory and the store together again.
+///
+/// Two queues keep the order: changes of topics run one at a time under `admin_`, and whatever
+/// writes partition state under `writes_`, so that an election waits for one multi of a large
+/// change at most. Who needs both takes `admin_` first.
+class ClusterController::Impl {
+ public:
+  Impl(ClusterConfig config, metadata::MetadataStore& store, base::Runtime& home,
+       std::int32_t controller_epoch, std::function<void()> deposed);
+
+  asio::awaitable<Result<void>> load();
+  asio::awaitable<TopicResult> create_topic(protocol::NewTopic topic, bool validate_only,
+                                            base::TimePoint deadline);
+  asio::awaitable<TopicResult> delete_topic(std::string name, base::TimePoint deadline);
+  asio::awaitable<TopicResult> alter_topic(protocol::AlterTopic change, base::TimePoint deadline);
+  asio::awaitable<TopicResult> add_partitions(std::string name, std::int32_t total,
+                                              base::TimePoint deadline);
+  asio::awaitable<protocol::PullImageResponse> pull(protocol::PullImageRequest request,
+                                                    base::TimePoint deadline);
+  asio::awaitable<protocol::ReportReplicasResponse> report(protocol::ReportReplicasRequest request);
+
+  [[nodiscard]] ImagePtr image() const { return images_.image(); }
+  [[nodiscard]] std::int32_t controller_epoch() const noexcept {
+    return writer_.controller_epoch();
+  }
+  void resign();
+  [[nodiscard]] bool resigned() const noexcept { return writer_.resigned(); }
+  asio::awaitable<void> stop();
+
+ private:
+  /// What a step under the admin queue leaves to be waited for.
+  struct Made {
+    TopicResult result;
+    OpeningPtr opening;         ///< null: nothing to wait for
+    std::uint64_t version = 0;  ///< to be in force on the brokers of the topic; 0: nothing
+    std::set<model::BrokerId> brokers;
+  };
+  /// Counts a call from outside for as long as it lasts, so that stop() waits for it.
+  class Call {
+   public:
+    explicit Call(Impl& impl) : impl_(impl) { ++impl_.calls_; }
+    ~Call() {
+      if (--impl_.calls_ == 0) impl_.idle_.notify_all();
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    Impl& impl_;
+  };
+
+  // Changes
+  asio::awaitable<TopicResult> outcome_of(ClusterChangePtr change, std::string name,
+                                          base::TimePoint deadline);
+  static void end(const ClusterChangePtr& change, TopicResult result);
+  asio::awaitable<void> run_create(ClusterChangePtr change, protocol::NewTopic topic,
+                                   bool validate_only);
+  asio::awaitable<void> run_delete(ClusterChangePtr change, std::string name);
+  asio::awaitable<void> run_alter(ClusterChangePtr change, protocol::AlterTopic alter);
+  asio::awaitable<void> run_add(ClusterChangePtr change, std::string name, std::int32_t total);
+  asio::awaitable<ChangeQueue::Turn> turn_for(std::string name);
+  asio::awaitable<Status> ready_for_change();
+  asio::awaitable<Made> create(protocol::NewTopic topic, bool validate_only);
+  asio::awaitable<Made> remove(std::string name);
+  asio::awaitable<Made> alter(protocol::AlterTopic change);
+  asio::awaitable<Made> add(std::string name, std::int32_t total);
+  asio::awaitable<Status> create_nodes(TopicTree& tree);
+  asio::awaitable<Status> add_nodes(const TopicTree& before, TopicTree& tree);
+  /// Chooses a broker for each partition from `first` on and gives it its first state.
+  Status place(TopicTree& tree, std::size_t first) const;
+  OpeningPtr expect_opening(const TopicTree& tree, std::size_t first);
+  asio::awaitable<void> wait_until_open(OpeningPtr opening);
+  asio::awaitable<void> wait_until_applied(std::uint64_t version,
+                                           std::set<model::BrokerId> brokers);
+  asio::awaitable<TopicResult> opened(Made made, std::int32_t first_new);
+  /// False: it is, or may be, still there.
+  asio::awaitable<bool> take_back(base::Uuid topic, std::int32_t first_new);
+  asio::awaitable<bool> take_back_topic(TopicTree tree);
+  asio::awaitable<bool> take_back_partitions(TopicTree tree, std::int32_t first_new);
+  void forget_topic(const TopicTree& tree);
+  [[nodiscard]] const TopicTree* find_topic(std::string_view name) const;
+
+  // Brokers and leaders
+  asio::awaitable<void> follow_members();
+  asio::awaitable<Result<void>> watch_members();
+  asio::awaitable<Result<void>> update_members();
+  [[nodiscard]] std::vector<StateChange> lost_leaders() const;
+  /// Holds a turn of writes_. What was confirmed is published, also when the rest fails.
+  asio::awaitable<Result<void>> write_states(std::vector<StateChange> changes);
+  void confirm(const std::vector<StateChange>& changes, std::size_t first, std::size_t end,
+               std::set<base::Uuid>& touched);
+  [[nodiscard]] std::optional<StateChange> change_after(
+      model::BrokerId broker, model::BrokerEpoch epoch,
+      const protocol::ReplicaReport& report) const;
+  void note_opened(model::BrokerId broker, const protocol::ReplicaReport& report);
+  void note_deleted(model::BrokerId broker, const std::vector<base::Uuid>& topics);
+  void forget_lost_openings();
+  asio::awaitable<Status> check_registration(model::BrokerId broker, model::BrokerEpoch epoch);
+
+  // Repair
+  asio::awaitable<Result<void>> read_tree(std::set<base::Uuid>& touched);
+  asio::awaitable<Result<void>> reload();
+  asio::awaitable<Result<void>> sweep_orphans();
+  void finish_deletions();
+  asio::awaitable<void> finish_deletion(base::Uuid topic);
+  asio::awaitable<Result<void>> delete_nodes(base::Uuid topic);
+  /// The store may be different from what is known here: no write before it was read again.
+  void doubt(std::string_view why);
+  void want_repair();
+  asio::awaitable<void> keep_repairing();
+  asio::awaitable<Result<void>> repair();
+
+  // Image
+  void publish(const std::set<base::Uuid>& touched);
+  [[nodiscard]] TopicPtr describe(const TopicTree& tree) const;
+  [[nodiscard]] std::vector<metadata::DeletingTopic> deleting() const;
+
+  void on_deposed();
+  [[nodiscard]] Status status(WireError error, std::string text) const {
+    return Status::of(error, std::move(text), config_.broker.value());
+  }
+  [[nodiscard]] Status refusal(const Error& error) const;
+  [[nodiscard]] Status gone() const {
+    return status(WireError::not_controller, "this broker is not the controller any more");
+  }
+
+  ClusterConfig config_;
+  metadata::MetadataStore& store_;
+  base::Runtime& home_;
+  std::function<void()> deposed_;
+  FencedWriter writer_;
+  TopicWriter topic_writer_;
+  Members members_;
+  ImageLog images_;
+
+  std::map<base::Uuid, TopicTree> topics_;              ///< as the store has confirmed them
+  std::map<std::string, base::Uuid, std::less<>> ids_;  ///< of topics_, by name
+  std::map<base::Uuid, Deletion> deletions_;
+  std::map<base::Uuid, OpeningPtr> openings_;
+  std::map<base::Uuid, std::int32_t> hidden_from_;
+  std::set<base::Uuid> leftovers_;  ///< topics with state nodes of partitions that they do not name
+
+  ChangeQueue admin_;
+  ChangeQueue writes_;
+  std::size_t calls_ = 0;
+  bool doubtful_ = false;      ///< a write may have taken effect without our knowing
+  bool repair_needed_ = true;  ///< the store may hold something half done
+  bool repairing_ = false;
+  bool leaders_due_ = false;  ///< brokers changed, and what follows for leaders is not stored
+  bool members_changed_ = false;
+  bool watching_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of callbacks that come later
+  base::WaitList progress_;  // brokers' pulls and reports, and brokers that come or go
+  base::WaitList members_wake_;
+  base::WaitList resigned_;
+  base::WaitList idle_;
+  base::TaskGroup tasks_;
+};
+
+}  // namespace mq::controller

@@ -1,0 +1,201 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/mutants.h"
+#include "controller/cluster_impl.h"
+#include "controller/elections.h"
+#include "controller/error.h"
+#include "metadata/znode_layout.h"
+
+// Brokers come and go, and report what they have; partitions get and lose their leaders.
+namespace mq::controller {
+namespace {
+
+namespace layout = metadata::layout;
+
+/// A watch is a hint: so often everything is read again without one.
+constexpr std::chrono::seconds kReadAgain{60};
+constexpr std::chrono::milliseconds kAfterFailure{500};
+
+PartitionNode* find_partition(TopicTree& tree, std::int32_t number) {
+  const auto found = std::ranges::lower_bound(
+      tree.partitions, number, {}, [](const PartitionNode& one) { return one.id.partition; });
+  return found != tree.partitions.end() && found->id.partition == number ? &*found : nullptr;
+}
+
+/// Replicas are listed in the topic node, in the order of the state nodes.
+const std::vector<model::BrokerId>& replicas_of(const TopicTree& tree, const PartitionNode& node) {
+  const auto at = static_cast<std::size_t>(&node - tree.partitions.data());
+  return tree.value.partitions[at].replicas;
+}
+
+}  // namespace
+
+asio::awaitable<void> ClusterController::Impl::follow_members() {
+  while (!resigned()) {
+    members_changed_ = false;
+    auto updated = co_await watch_members();
+    if (updated) updated = co_await update_members();
+    if (!updated && !resigned())
+      base::log_warning("controller", "what became of the brokers is not known: {}",
+                        updated.error().message());
+    const auto due = home_.now() + (updated ? base::Duration(kReadAgain) : kAfterFailure);
+    bool in_time = true;
+    while (in_time && !members_changed_ && !resigned())
+      in_time = co_await members_wake_.wait_until(due);
+  }
+}
+
+/// Before the read, so that what comes after it is heard of.
+asio::awaitable<Result<void>> ClusterController::Impl::watch_members() {
+  if (watching_) co_return Result<void>();
+  watching_ = true;
+  std::weak_ptr<bool> alive = alive_;
+  std::function<void()> fire = [this, alive] {
+    if (alive.expired()) return;
+    watching_ = false;
+    members_changed_ = true;
+    members_wake_.notify_all();
+  };
+  const auto watched = co_await store_.watch(std::string(layout::kBrokersLive),
+                                             metadata::WatchKind::children, std::move(fire));
+  if (!watched) watching_ = false;
+  co_return watched;
+}
+
+asio::awaitable<Result<void>> ClusterController::Impl::update_members() {
+  const auto turn = co_await writes_.wait_for_turn();
+  if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
+  const auto changed = co_await members_.refresh();
+  if (!changed) co_return changed.error();
+  if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
+  leaders_due_ = leaders_due_ || *changed;
+  forget_lost_openings();
+  progress_.notify_all();
+  if (doubtful_) co_return make_error_code(MetadataErrc::unavailable);  // the repair does the rest
+  auto lost = lost_leaders();
+  const bool written = !lost.empty();
+  MQ_CO_TRY_VOID(co_await write_states(std::move(lost)));
+  leaders_due_ = false;
+  if (*changed && !written && !resigned()) publish({});
+  co_return Result<void>();
+}
+
+asio::awaitable<Status> ClusterController::Impl::check_registration(model::BrokerId broker,
+                                                                    model::BrokerEpoch epoch) {
+  if (resigned()) co_return gone();
+  // No broker is shown that it leads from an earlier registration of its own.
+  if (members_.is_live(broker, epoch) && !leaders_due_) co_return Status();
+  const auto updated = co_await update_members();
+  if (resigned()) co_return gone();
+  if (!updated) co_return refusal(updated.error());
+  if (members_.is_live(broker, epoch)) co_return Status();
+  co_return status(WireError::stale_broker_epoch,
+                   fmt::format("broker {} is not registered under epoch {}", broker, epoch));
+}
+
+// Elections
+
+std::vector<StateChange> ClusterController::Impl::lost_leaders() const {
+  std::vector<StateChange> changes;
+  for (const auto& [id, tree] : topics_) {
+    for (const auto& partition : tree.partitions) {
+      if (auto state = without_lost_leader(partition.state, members_))
+        changes.push_back({partition.id, std::move(*state), partition.version});
+    }
+  }
+  return changes;
+}
+
+std::optional<StateChange> ClusterController::Impl::change_after(
+    model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report) const {
+  const auto tree = topics_.find(report.partition.topic);
+  if (tree == topics_.end()) return std::nullopt;
+  const auto& partitions = tree->second.partitions;
+  const auto found =
+      std::ranges::lower_bound(partitions, report.partition.partition, {},
+                               [](const PartitionNode& one) { return one.id.partition; });
+  if (found == partitions.end() || found->id != report.partition) return std::nullopt;
+  auto state =
+      with_reported_replica(found->state, replicas_of(tree->second, *found), broker, epoch, report);
+  if (!state) return std::nullopt;
+  return StateChange{found->id, std::move(*state), found->version};
+}
+
+asio::awaitable<Result<void>> ClusterController::Impl::write_states(
+    std::vector<StateChange> changes) {
+  std::set<base::Uuid> touched;
+  Error error;
+  for (std::size_t done = 0; done < changes.size() && !error;) {
+    if (MQ_MUTANT("image_before_confirmed")) {
+      confirm(changes, done, changes.size(), touched);
+      publish(touched);
+    }
+    const auto end = co_await topic_writer_.write_states(changes, done);
+    if (!end) {
+      error = end.error();
+      break;
+    }
+    if (!MQ_MUTANT("image_before_confirmed")) confirm(changes, done, *end, touched);
+    done = *end;
+  }
+  if (!touched.empty() && !resigned()) publish(touched);
+  if (!error) co_return Result<void>();
+  const bool as_before = error == make_error_code(MetadataErrc::unavailable) ||
+                         error == make_error_code(MetadataErrc::full) ||
+                         error == make_error_code(ControllerErrc::not_controller);
+  if (!as_before) doubt(error.message());
+  co_return error;
+}
+
+/// The store has these states now, and each of these nodes a version higher by one.
+void ClusterController::Impl::confirm(const std::vector<StateChange>& changes, std::size_t first,
+                                      std::size_t end, std::set<base::Uuid>& touched) {
+  for (; first < end; ++first) {
+    const auto& change = changes[first];
+    const auto tree = topics_.find(change.id.topic);
+    if (tree == topics_.end()) continue;  // deleted meanwhile
+    auto* const partition = find_partition(tree->second, change.id.partition);
+    if (partition == nullptr) continue;
+    partition->state = change.state;
+    partition->version = change.version + 1;
+    touched.insert(change.id.topic);
+  }
+}
+
+// Replicas that are being made or deleted
+
+void ClusterController::Impl::note_opened(model::BrokerId broker,
+                                          const protocol::ReplicaReport& report) {
+  const auto found = openings_.find(report.partition.topic);
+  if (found == openings_.end()) return;
+  auto& opening = *found->second;
+  const auto missing = opening.missing.find(report.partition.partition);
+  if (missing == opening.missing.end() || missing->second.broker != broker) return;
+  opening.missing.erase(missing);
+  if (report.state == protocol::ReplicaState::failed && !opening.failure)
+    opening.failure = report.reason;
+}
+
+/// A broker that is lost holds nobody up: its replicas come with it.
+void ClusterController::Impl::forget_lost_openings() {
+  for (auto& [id, opening] : openings_)
+    std::erase_if(opening->missing, [this](const auto& entry) {
+      return !members_.is_live(entry.second.broker, entry.second.epoch);
+    });
+}
+
+void ClusterController::Impl::note_deleted(model::BrokerId broker,
+                                           const std::vector<base::Uuid>& topics) {
+  bool changed = false;
+  for (const auto& id : topics) {
+    const auto deletion = deletions_.find(id);
+    if (deletion == deletions_.end()) continue;
+    changed = deletion->second.waiting.erase(broker) > 0 || changed;
+  }
+  if (!changed) return;
+  publish({});
+  finish_deletions();
+}
+
+}  // namespace mq::controller

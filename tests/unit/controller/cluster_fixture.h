@@ -1,0 +1,124 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "controller/candidate.h"
+#include "metadata/memory_store.h"
+#include "support/run.h"
+#include "support/sim_runtime.h"
+
+namespace mq::testing {
+
+/// The disk of a broker that keeps only the newest leader epoch of each log. It survives processes.
+struct FakeLogs {
+  std::map<model::PartitionId, model::LeaderEpoch> last_epoch;
+  std::optional<protocol::Status> refuses;  ///< why new logs cannot be made
+  bool deletes = true;                      ///< false: files of deleted topics stay for now
+};
+
+class Cluster;
+
+/// One broker process on the shared store: member, candidate, and what pulls images and reports
+/// replicas to whoever is the controller, in this process or in another.
+class FakeBroker {
+ public:
+  FakeBroker(Cluster& cluster, int id, FakeLogs& logs);
+
+  /// Member::start() and all that follows. An error: it did not come up.
+  base::Error start();
+  /// Clean: leaves the office and the cluster.
+  void stop();
+  /// As a kill: nothing of it happens any more; its session ends later.
+  void kill();
+  /// It runs, and cannot reach the store, nor be reached.
+  void cut_off();
+  void reconnect();
+
+  [[nodiscard]] bool leads(const model::PartitionId& partition) const {
+    return led_.contains(partition);
+  }
+  [[nodiscard]] bool reachable() const noexcept { return !dead_ && !cut_ && !stopped_; }
+
+  const int id;
+  std::unique_ptr<metadata::MetadataStore> store;
+  controller::Member member;
+  controller::Candidate candidate;
+  bool pulling = true;    ///< false: it hangs, and neither pulls nor reports
+  bool reporting = true;  ///< false: it pulls only
+  std::uint64_t version = 0;
+
+ private:
+  asio::awaitable<void> run();
+  asio::awaitable<bool> pull();
+  asio::awaitable<bool> report();
+  void take(const protocol::PullImageResponse& answer);
+  void take_topic(const protocol::ImageTopic& topic);
+  void add_report(const model::PartitionId& partition);
+
+  Cluster& cluster_;
+  FakeLogs& logs_;
+  std::map<base::Uuid, protocol::ImageTopic> topics_;
+  std::set<model::PartitionId> led_;
+  std::map<model::PartitionId, protocol::ReplicaReport> reports_;
+  std::set<base::Uuid> deleted_;
+  model::BrokerEpoch reported_under_;
+  bool dead_ = false;
+  bool cut_ = false;
+  bool stopped_ = false;
+  base::TaskGroup tasks_;
+};
+
+/// Brokers over one store in one simulated world.
+class Cluster : public ::testing::Test {
+ public:
+  static constexpr std::chrono::seconds kSessionTime{6};
+
+  ~Cluster() override;
+
+  FakeBroker& add(int id);
+  /// Several, started, with a controller that knows them all.
+  void start(int brokers);
+  FakeBroker& broker(int id);
+  /// Of the process that is elected and can be reached; null while there is none.
+  controller::ClusterController* controller(model::BrokerId id);
+  FakeBroker* controlling();
+  controller::ClusterController& wait_for_controller();
+
+  protocol::TopicResult create(const std::string& name, std::int32_t partitions,
+                               base::Duration patience = std::chrono::seconds(100));
+  protocol::TopicResult remove(const std::string& name,
+                               base::Duration patience = std::chrono::seconds(100));
+  metadata::TopicPtr topic(const std::string& name);
+  std::vector<std::string> paths(const std::string& prefix) const;
+  metadata::PartitionStateValue state(const model::PartitionId& partition) const;
+  /// Every partition whose broker can be reached is led by it, in the epoch that the store has.
+  [[nodiscard]] bool settled();
+  void wait_until_settled();
+  bool wait_until(const std::function<bool()>& condition,
+                  base::Duration limit = std::chrono::seconds(60)) {
+    return simulator_.run_until(condition, limit);
+  }
+  template <class T>
+  T run(asio::awaitable<T> task) {
+    return mq::testing::run(simulator_, std::move(task));
+  }
+  base::TimePoint in(base::Duration span) { return runtime_.now() + span; }
+
+  Simulator simulator_{5};
+  SimRuntime runtime_{simulator_};
+  std::shared_ptr<metadata::MemoryStoreState> state_ =
+      std::make_shared<metadata::MemoryStoreState>();
+  metadata::MemoryStoreOptions options_{.latency_max = std::chrono::milliseconds(2),
+                                        .single_process = false,
+                                        .session_timeout = kSessionTime};
+  std::size_t partitions_max_ = 100'000;
+  std::map<int, FakeLogs> logs_;
+  std::vector<std::unique_ptr<FakeBroker>> brokers_;
+};
+
+}  // namespace mq::testing
