@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mutants.h"
 #include "storage/batch_scanner.h"
+#include "storage/sealed_file.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -58,7 +59,7 @@ Result<RecoveredProducers> ProducerRecovery::run() {
     if (taken) break;
     base::log_warning("storage", "{}: not the producers of this log, ignored",
                       path(producers_file_name(snapshots.back())));
-    MQ_TRY_VOID(files_.remove_file(path(producers_file_name(snapshots.back()))));
+    MQ_TRY_VOID(remove_if_there(files_, path(producers_file_name(snapshots.back()))));
     snapshots.pop_back();
   }
   if (!taken) {
@@ -77,7 +78,7 @@ Result<void> ProducerRecovery::remove_useless() {
       found_.snapshots.push_back(offset);
       continue;
     }
-    MQ_TRY_VOID(files_.remove_file(path(producers_file_name(offset))));
+    MQ_TRY_VOID(remove_if_there(files_, path(producers_file_name(offset))));
     above = above || offset > spec_.end.offset;
   }
   if (above) {

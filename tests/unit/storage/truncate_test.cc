@@ -85,6 +85,22 @@ TEST(Truncate, ToTheBeginningOfASegment) {
   EXPECT_EQ(world.append(1).base_offset, Offset(0));
 }
 
+TEST(Truncate, ASnapshotOfProducersThatFoundNoSpaceIsNotMissed) {
+  StorageWorld world;
+  world.settings.segment_bytes = 16u << 10;
+  world.start(1);
+  world.files->inject({.operation = FileOperation::write,
+                       .path_part = ".producers",
+                       .error = base::make_error_code(base::BaseErrc::no_space),
+                       .times = -1});
+  for (int i = 0; i < 12; ++i) world.append(1, 3'000);
+  ASSERT_TRUE(world.settle());
+  ASSERT_GT(world.files->faults_struck(), 0u);
+  ASSERT_TRUE(truncate(world, Offset(1)));
+  EXPECT_FALSE(world.log().failure());
+  EXPECT_EQ(world.append(1).base_offset, Offset(1));
+}
+
 TEST(Truncate, RefusesWhatIsNoEndOfTheLog) {
   StorageWorld world;
   world.start(1);
