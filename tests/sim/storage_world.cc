@@ -57,7 +57,7 @@ class Life {
   void check_damage_was_found(const storage::RecoverySummary& summary);
   asio::awaitable<void> check_recovered(StoredPartition& partition);
   asio::awaitable<void> append_loop(StoredPartition& partition);
-  void append_one(StoredPartition& partition, storage::PartitionLog& log);
+  asio::awaitable<void> append_one(StoredPartition& partition, storage::PartitionLog& log);
   void check_refused(StoredPartition& partition, storage::PartitionLog& log,
                      const base::Error& error, Bytes batch);
   asio::awaitable<void> read_loop(StoredPartition& partition);
@@ -113,6 +113,8 @@ storage::DiskConfig Life::config() {
   config.tail_cache_bytes = random_.chance(0.5) ? 0 : 64 << 10;
   config.index_stride_bytes = 4 << 10;
   config.write_behind_bytes = 32 << 10;
+  // Some disks are always behind, so that appends have to wait.
+  if (random_.chance(0.4)) config.dirty_bytes_max = random_.between(4, 256) << 10;
   config.checkpoint_interval = random_.chance(0.5) ? 500ms : 5s;
   config.memory_sync_interval = 3s;
   config.retention_interval = 1s;
@@ -247,12 +249,12 @@ asio::awaitable<void> Life::append_loop(StoredPartition& partition) {
     if (!alive()) co_return;
     auto* const log = disk_->find(partition.spec.id);
     if (log == nullptr) co_return;
-    append_one(partition, *log);
-    if (log->failure()) co_return;
+    co_await append_one(partition, *log);
+    if (!alive() || log->failure()) co_return;
   }
 }
 
-void Life::append_one(StoredPartition& partition, storage::PartitionLog& log) {
+asio::awaitable<void> Life::append_one(StoredPartition& partition, storage::PartitionLog& log) {
   model::RecordBatchBuilder builder(base::BufferPool::shared(), 1 << 20, 4096);
   const auto records = random_.between(1, random_.chance(0.2) ? 40 : 4);
   for (std::uint64_t i = 0; i < records; ++i) {
@@ -266,8 +268,16 @@ void Life::append_one(StoredPartition& partition, storage::PartitionLog& log) {
   const auto batch = builder.finish();
   const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
   machine_.dirty = true;
-  const auto appended = log.append(batch.owner, bytes);
-  if (!appended) return check_refused(partition, log, appended.error(), bytes);
+  base::Result<storage::AppendInfo> appended = StorageErrc::closed;
+  if (log.appends_inline()) {
+    appended = log.append(batch.owner, bytes);
+  } else {
+    const auto parsed = model::parse_produced(bytes, partition.spec.settings.batch_bytes);
+    appended = co_await log.append_later(batch.owner, bytes, *parsed);
+    // Nobody was told any more.
+    if (!alive()) co_return partition.model.maybe_appended(bytes);
+  }
+  if (!appended) co_return check_refused(partition, log, appended.error(), bytes);
   require(!files_.dead(), "{}: an append succeeded on a dead disk", partition.model.name());
   require(appended->leader_epoch.value() == partition.epoch, "PAR-4: {}: appended in epoch {}",
           partition.model.name(), appended->leader_epoch);
