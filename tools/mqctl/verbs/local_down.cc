@@ -63,7 +63,8 @@ Exit down(Context& context) {
                             base::format_bytes(bytes)));
   }
   report.text(fmt::format("  mqctl local up{} brings it back; rm -r {} removes it\n",
-                          alone ? "" : " -n 3", state.folder().string()));
+                          alone ? "" : fmt::format(" -n {}", state.cluster_size()),
+                          state.folder().string()));
   return report.finish();
 }
 

@@ -100,6 +100,13 @@ LocalProcess LocalState::process(std::int32_t broker, fs::path folder) {
   return process;
 }
 
+std::int32_t LocalState::cluster_size() const {
+  std::int32_t count = 0;
+  std::error_code error;
+  while (fs::exists(broker(count + 1).folder, error)) ++count;
+  return count;
+}
+
 std::vector<LocalProcess> LocalState::running() const {
   std::vector<LocalProcess> found;
   const auto parsed = parse_json(read_file(folder_ / "local.json"));

@@ -45,6 +45,8 @@ class LocalState {
   }
   [[nodiscard]] std::filesystem::path cluster() const { return folder_ / "cluster"; }
 
+  /// How many brokers the cluster has had.
+  [[nodiscard]] std::int32_t cluster_size() const;
   /// What was recorded and still runs, ZooKeeper first.
   [[nodiscard]] std::vector<LocalProcess> running() const;
   void record(const std::vector<LocalProcess>& processes) const;

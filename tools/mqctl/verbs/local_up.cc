@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/verbs/local_process.h"
@@ -50,27 +51,36 @@ void write_config(const LocalProcess& broker, const std::string& metadata,
                                broker.broker, metadata, to_json(broker.data().string()), address));
 }
 
-/// Takes ports from `port` on and leaves the next one there.
-LocalProcess start_broker(const Context& context, LocalProcess broker, const std::string& metadata,
-                          std::uint16_t& port) {
-  const auto program = find_mqbroker(context.console);
+/// Spawns it at this port, without waiting.
+LocalProcess launch_broker(const Context& context, LocalProcess broker, const std::string& metadata,
+                           std::uint16_t port) {
   broker.make_folder();
-  for (port = next_port(port);; port = next_port(static_cast<std::uint16_t>(port + 1))) {
-    broker.address = fmt::format("127.0.0.1:{}", port);
-    write_config(broker, metadata, broker.address);
-    broker.process_id = spawn({program, "--config", broker.config().string()}, broker.log());
+  broker.address = fmt::format("127.0.0.1:{}", port);
+  write_config(broker, metadata, broker.address);
+  broker.process_id =
+      spawn({find_mqbroker(context.console), "--config", broker.config().string()}, broker.log());
+  return broker;
+}
+
+/// Until it answers; again at another port when somebody has taken its own between the look and
+/// the broker's start.
+LocalProcess await_broker(const Context& context, LocalProcess broker,
+                          const std::string& metadata) {
+  while (true) {
     const auto started = wait_until_ready(context, broker.process_id, kStartLimit,
                                           [&] { return answers(context, broker.address); });
-    if (started == Started::ready) {
-      ++port;
-      return broker;
+    if (started == Started::ready) return broker;
+    const auto port = static_cast<std::uint16_t>(
+        *base::parse_unsigned(broker.address.substr(broker.address.rfind(':') + 1)));
+    if (started == Started::ended && !is_free(port)) {
+      broker =
+          launch_broker(context, broker, metadata, next_port(static_cast<std::uint16_t>(port + 1)));
+      continue;
     }
-    // Somebody may have taken the port between the look and the broker's start.
-    if (started == Started::ended && !is_free(port)) continue;
     throw Failed(make_failure(
         protocol::WireError::unreachable,
-        broker.broker == 1 && metadata == "local" ? "the local broker did not start"
-                                                  : fmt::format("{} did not start", broker.name()),
+        metadata == "local" ? "the local broker did not start"
+                            : fmt::format("{} did not start", broker.name()),
         started == Started::ended
             ? broker.log_tail()
             : fmt::format("it did not answer within {} s and was ended", kStartLimit.count()),
@@ -121,8 +131,8 @@ Exit up_single(Context& context, const LocalState& state) {
   if (was_up) {
     broker = running[0];
   } else {
-    std::uint16_t port = kFirstPort;
-    broker = start_broker(context, state.single(), "local", port);
+    broker = launch_broker(context, state.single(), "local", next_port(kFirstPort));
+    broker = await_broker(context, std::move(broker), "local");
     state.record({broker});
   }
   Report report(context);
@@ -162,15 +172,21 @@ Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
     add(start_zookeeper(context, state.zookeeper()), false);
   }
   const auto metadata = fmt::format("zookeeper://{}/mq", processes[0].address);
+  // All at once.
   std::uint16_t port = kFirstPort;
   for (std::int32_t id = 1; id <= count; ++id) {
     const auto broker = find(id);
     if (broker != running.end()) {
       add(*broker, true);
-    } else {
-      add(start_broker(context, state.broker(id), metadata, port), false);
+      continue;
     }
+    port = next_port(port);
+    add(launch_broker(context, state.broker(id), metadata, port++), false);
   }
+  for (std::size_t i = 1; i < processes.size(); ++i) {
+    if (!was_up[i]) processes[i] = await_broker(context, processes[i], metadata);
+  }
+  state.record(processes);
   Report report(context);
   for (std::size_t i = 0; i < processes.size(); ++i) {
     report.item(item_of(processes[i], was_up[i]));

@@ -8,7 +8,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 
+#include "base/strings.h"
 #include "base/unique_fd.h"
 #include "mqctl/verbs/local_process.h"
 
@@ -47,6 +49,20 @@ std::string class_path(const Console& console) {
   return fmt::format("{}:{}", server.string(), (folder / "slf4j-simple.jar").string());
 }
 
+/// The port that it had, which running brokers go on asking; else the first free one.
+std::uint16_t port_of(const LocalProcess& zookeeper) {
+  constexpr std::string_view kKey = "clientPort=";
+  std::ifstream file(zookeeper.config());
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(kKey)) continue;
+    const auto port = base::parse_unsigned(std::string_view(line).substr(kKey.size()));
+    if (port && *port >= kFirstPort && *port <= kLastPort &&
+        is_free(static_cast<std::uint16_t>(*port)))
+      return static_cast<std::uint16_t>(*port);
+  }
+  return free_port(kFirstPort, kLastPort);
+}
+
 std::string config_text(const LocalProcess& zookeeper, std::uint16_t port) {
   return fmt::format(
       "# written by mqctl local up\ntickTime=500\ndataDir={}\nclientPortAddress=127.0.0.1\n"
@@ -82,11 +98,12 @@ LocalProcess start_zookeeper(const Context& context, LocalProcess zookeeper) {
   const auto java = find_java(context.console);
   const auto jars = class_path(context.console);
   zookeeper.make_folder();
-  for (auto port = free_port(kFirstPort, kLastPort); port != 0;
+  for (auto port = port_of(zookeeper); port != 0;
        port = free_port(static_cast<std::uint16_t>(port + 1), kLastPort)) {
     write_local_file(zookeeper.config(), config_text(zookeeper, port));
     const auto process =
-        spawn({java.string(), "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars,
+        spawn({java.string(), "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+               "-Dzookeeper.preAllocSize=1024", "-cp", jars,
                "org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper.config().string()},
               zookeeper.log());
     const auto started =
