@@ -6,7 +6,6 @@
 #include "broker/hop.h"
 #include "broker/reserve_backed_store.h"
 #include "broker/worker.h"
-#include "controller/error.h"
 #include "metadata/cluster_identity.h"
 #include "storage/space_reserve.h"
 
@@ -14,6 +13,7 @@ namespace mq::broker {
 namespace {
 
 constexpr auto kProgressLogged = std::chrono::seconds(10);
+constexpr auto kWaitToldAgain = std::chrono::seconds(1);
 
 using base::Error;
 using base::Result;
@@ -34,8 +34,6 @@ Broker::Broker(BrokerParts parts)
     : parts_(std::move(parts)),
       core_(*parts_.counters, *parts_.files),
       home_(*parts_.workers.front()),
-      partitions_(core_),
-      recovered_more_(home_),
       tasks_(home_) {
   MQ_CHECK(!parts_.config.disks.empty(), "no disk");
   core_.limits = parts_.limits;
@@ -56,7 +54,7 @@ asio::awaitable<Result<void>> Broker::start() {
   core_.started_at = home_.now();
   incarnation_ = new_uuid();
   MQ_CO_TRY_VOID(co_await open_disks());
-  MQ_CO_TRY_VOID(co_await start_controller());
+  MQ_CO_TRY_VOID(co_await join_cluster());
   MQ_CO_TRY_VOID(co_await recover());
   disks_->start();
   co_return Result<void>{};
@@ -162,7 +160,8 @@ Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> direc
     if (!directory.identity || directory.identity->cluster == core_.cluster_id) continue;
     return refuse(
         make_error_code(storage::StorageErrc::wrong_directory), WireError::wrong_directory,
-        fmt::format("data directory {} belongs to cluster {}, this broker is of cluster {}",
+        fmt::format("data directory {} belongs to cluster {}, this "
+                    "broker is of cluster {}",
                     directory.path, directory.identity->cluster.hex(), core_.cluster_id.hex()));
   }
   std::vector<storage::DiskGroup::Member> members;
@@ -222,58 +221,68 @@ Result<void> Broker::listen() {
   return {};
 }
 
-asio::awaitable<Result<void>> Broker::start_controller() {
+MembershipConfig Broker::membership_config() const {
+  MembershipConfig config;
+  config.member.broker = parts_.config.id;
+  config.member.incarnation = incarnation_;
+  config.member.disks = disks_->disks();
+  config.member.advertised = core_.advertised;
+  config.controller.broker = parts_.config.id;
+  config.controller.cluster_id = core_.cluster_id;
+  config.controller.advertised = core_.advertised;
+  config.controller.topic_defaults = parts_.config.topic_defaults;
+  config.controller.default_partitions = parts_.config.default_partitions;
+  config.controller.partitions_max = parts_.limits.partitions;
+  return config;
+}
+
+asio::awaitable<Result<void>> Broker::join_cluster() {
   status("registering the broker");
-  controller::ControllerConfig config;
-  config.broker = parts_.config.id;
-  config.cluster_id = core_.cluster_id;
-  config.incarnation = incarnation_;
-  config.disks = disks_->disks();
-  config.advertised = core_.advertised;
-  config.topic_defaults = parts_.config.topic_defaults;
-  config.default_partitions = parts_.config.default_partitions;
-  config.partitions_max = parts_.limits.partitions;
-  config.shared_store = metadata_is_shared();
-  controller_ =
-      std::make_unique<controller::Controller>(std::move(config), *metadata_, partitions_, home_);
-  core_.controller = controller_.get();
-  const auto started = co_await controller_->start();
+  membership_ =
+      std::make_unique<Membership>(membership_config(), core_, *metadata_, *parts_.network);
+  core_.membership = membership_.get();
+  keeper_ = std::make_unique<ReplicaKeeper>(core_, membership_->view(), membership_->reporter());
+  keeper_->on_applied([this](std::uint64_t version) { membership_->puller().applied(version); });
+  membership_->view().on_image([this](const metadata::ImagePtr& image) {
+    core_.adopt(image);
+    keeper_->wake();
+  });
+  auto waiting = [this](const std::string& text) { status(text); };
+  const auto started = co_await membership_->start(std::move(waiting));
   if (!started) {
     co_return refuse(started.error(), WireError::metadata_unavailable,
                      fmt::format("the broker cannot be registered: {}", started.error().message()));
   }
-  controller_->on_image([this](const metadata::ImagePtr& image) { core_.adopt(image); });
-  core_.adopt(controller_->image());
+  const auto image = co_await membership_->first_image();
+  if (!image) {
+    co_return refuse(make_error_code(base::BaseErrc::closed), WireError::shutting_down,
+                     "stopped before there was a cluster image");
+  }
   co_return Result<void>{};
 }
 
 /// Connections are taken from now on: partitions are served one after the other as they are
 /// recovered, and requests for the others are told to come again.
 asio::awaitable<Result<void>> Broker::recover() {
+  disks_->set_broker_epoch(membership_->epoch().value());
   disks_->on_ready([this](const model::PartitionId& id) {
     if (parts_.on_recovered) parts_.on_recovered(id);
-    recovered_.push_back(id);
-    recovered_more_.notify_all();
+    keeper_->log_ready(id);
   });
-  base::TaskGroup serving(home_);
-  serving.spawn("serving recovered partitions", serve_recovered());
-  const auto recovered = co_await recover_disks();
-  recovery_ended_ = true;
-  recovered_more_.notify_all();
-  co_await serving.wait();
-  MQ_CO_TRY_VOID(recovered);
-  MQ_CO_TRY_VOID(co_await raise_epochs());
+  MQ_CO_TRY_VOID(co_await recover_disks());
+  keeper_->recovery_ended();
+  co_await serve_recovered();
+  if (core_.stopping) {
+    co_return refuse(make_error_code(base::BaseErrc::closed), WireError::shutting_down,
+                     "stopped before all partitions were served");
+  }
   core_.partitions_recovering = 0;
-  controller_->allow_changes();
-  tasks_.spawn("half-done changes", finish_half_done());
   co_return Result<void>{};
 }
 
 asio::awaitable<Result<void>> Broker::recover_disks() {
-  const auto image = controller_->image();
-  if (const auto* self = image->find_broker(parts_.config.id))
-    disks_->set_broker_epoch(self->epoch.value());
-  auto known = partitions_.known(*image);
+  const auto image = membership_->view().image();
+  auto known = keeper_->known(*image);
   // Running out of descriptors would look like a disk that fails.
   if (const auto why = parts_.why_not_served ? parts_.why_not_served(known.size()) : std::string();
       !why.empty())
@@ -281,9 +290,10 @@ asio::awaitable<Result<void>> Broker::recover_disks() {
                      why);
   core_.partitions_recovering = static_cast<std::uint32_t>(known.size());
   tasks_.spawn("listener", listener_->run());
+  keeper_->start();
   auto progress = [this](const storage::RecoveryProgress& at) { note_progress(at); };
-  auto recovered = co_await disks_->recover(std::move(known), controller_->topics_being_deleted(),
-                                            std::move(progress));
+  auto recovered =
+      co_await disks_->recover(std::move(known), keeper_->deleting(*image), std::move(progress));
   if (!recovered) {
     const bool wrong = recovered.error() == make_error_code(storage::StorageErrc::wrong_directory);
     co_return refuse(recovered.error(),
@@ -292,6 +302,25 @@ asio::awaitable<Result<void>> Broker::recover_disks() {
   }
   recovery_ = *std::move(recovered);
   co_return Result<void>{};
+}
+
+/// The controller has been told of every log, and what it made of that is in force.
+asio::awaitable<void> Broker::serve_recovered() {
+  auto& reporter = membership_->reporter();
+  co_await keeper_->all_looked_at();
+  bool taken = co_await reporter.all_taken(home_.now() + kWaitToldAgain);
+  while (!taken && !core_.stopping) {
+    status(fmt::format("waiting for the controller to take {} reports: {}", reporter.left(),
+                       reporter.trouble()));
+    taken = co_await reporter.all_taken(home_.now() + kWaitToldAgain);
+  }
+  co_await keeper_->applied(reporter.taken_version());
+}
+
+void Broker::give_up_start() {
+  core_.stopping = true;
+  if (membership_) membership_->give_up();
+  if (keeper_) keeper_->give_up();
 }
 
 void Broker::note_progress(const storage::RecoveryProgress& at) {
@@ -306,45 +335,6 @@ void Broker::note_progress(const storage::RecoveryProgress& at) {
   if (home_.now() - progress_logged_ < kProgressLogged) return;
   if (progress_logged_ != base::TimePoint{}) base::log_info("broker", "{}", text);
   progress_logged_ = home_.now();
-}
-
-asio::awaitable<void> Broker::serve_recovered() {
-  while (true) {
-    if (recovered_.empty() && recovery_ended_) co_return;
-    if (recovered_.empty()) {
-      co_await recovered_more_.wait();
-      continue;
-    }
-    auto some = std::exchange(recovered_, {});
-    const auto ahead = co_await partitions_.serve_recovered(controller_->image(), std::move(some));
-    ahead_.insert(ahead_.end(), ahead.begin(), ahead.end());
-  }
-}
-
-/// Logs that have seen later epochs than the metadata come last, with epochs above theirs.
-asio::awaitable<Result<void>> Broker::raise_epochs() {
-  if (ahead_.empty()) co_return Result<void>{};
-  base::log_warning("broker",
-                    "{} logs have seen later leader epochs than the metadata store knows (was it "
-                    "restored from a copy?); its epochs are raised above them",
-                    ahead_.size());
-  std::vector<model::PartitionId> ids;
-  for (const auto& log : ahead_) ids.push_back(log.id);
-  const auto raised = co_await controller_->raise_leader_epochs(std::move(ahead_));
-  if (!raised) {
-    co_return refuse(raised.error(), WireError::metadata_unavailable,
-                     fmt::format("leader epochs cannot be raised: {}", raised.error().message()));
-  }
-  static_cast<void>(co_await partitions_.serve_recovered(controller_->image(), std::move(ids)));
-  co_return Result<void>{};
-}
-
-/// Serving does not wait for it: deleted topics may have many files.
-asio::awaitable<void> Broker::finish_half_done() {
-  const auto finished = co_await controller_->finish_half_done();
-  if (finished || core_.stopping) co_return;
-  base::log_warning("broker", "changes left half done by the last run are not finished yet: {}",
-                    finished.error().message());
 }
 
 asio::awaitable<Result<void>> Broker::stop() {
@@ -376,10 +366,12 @@ asio::awaitable<void> Broker::stop_serving() {
   // The next start goes on with a deletion under way.
   if (disks_) disks_->give_up_deletions();
   co_await tasks_.wait();
-  if (controller_) co_await controller_->stop();
+  if (membership_) co_await membership_->stop_following();
+  if (keeper_) co_await keeper_->stop();
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), worker->stop(deadline));
-  co_await partitions_.drop_all();
+  if (keeper_) co_await keeper_->drop_all();
+  if (membership_) co_await membership_->leave();
 }
 
 /// Each says by itself what was not clean.

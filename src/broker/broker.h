@@ -8,7 +8,8 @@
 #include "base/wait_list.h"
 #include "broker/core.h"
 #include "broker/listener.h"
-#include "broker/local_partitions.h"
+#include "broker/membership.h"
+#include "broker/replica_keeper.h"
 #include "config/broker_config.h"
 #include "metadata/store.h"
 
@@ -37,8 +38,8 @@ struct BrokerParts {
       open_metadata;
   /// Why the last open_metadata failed, where the error does not say it all; may be null.
   const std::string* metadata_trouble = nullptr;
-  std::string boot_id;                ///< of the machine's boot; empty: unknown
-  std::vector<std::string> warnings;  ///< for `mqctl status`
+  std::string boot_id;                             ///< of the machine's boot; empty: unknown
+  std::vector<std::string> warnings;               ///< for `mqctl status`
   std::vector<config::EffectiveSetting> settings;  ///< for `mqctl config show`
   /// Told what a start or stop is doing; may be empty.
   std::function<void(const std::string&)> on_status;
@@ -48,7 +49,7 @@ struct BrokerParts {
   std::function<std::string(std::size_t partitions)> why_not_served;
 };
 
-/// One broker: workers, listener, controller, metadata store and disks, wired together.
+/// One broker: workers, listener, membership, metadata store and disks, wired together.
 ///
 /// start() and stop() run on the home runtime, once each. A start that was refused says why in
 /// refusal() and still wants its stop(). stop() ends in bounded time; when it returns timed_out a
@@ -60,10 +61,13 @@ class Broker {
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
 
-  /// Lock and identity of the data directory, listening socket, metadata, registration, recovery.
-  /// It serves from the recovery on: each partition as soon as its log is recovered. Nothing of
-  /// another broker's is written on a refusal.
+  /// Lock and identity of the data directory, listening socket, metadata, registration, the first
+  /// cluster image, recovery. It serves from the recovery on: each partition as soon as its log is
+  /// recovered and the controller has given it a leader epoch. It has ended when that is so for
+  /// all. Nothing of another broker's is written on a refusal.
   asio::awaitable<base::Result<void>> start();
+  /// A start that waits for others ends soon, with an error.
+  void give_up_start();
   /// Refuses new work, lets what is under way end, flushes and leaves the clean marker.
   asio::awaitable<base::Result<void>> stop();
 
@@ -79,7 +83,8 @@ class Broker {
   asio::awaitable<base::Result<void>> open_disks();
   base::Result<std::vector<storage::DataDirectory>> lock_directories();
   base::Result<void> adopt_directories(std::vector<storage::DataDirectory> directories);
-  asio::awaitable<base::Result<void>> start_controller();
+  asio::awaitable<base::Result<void>> join_cluster();
+  MembershipConfig membership_config() const;
   asio::awaitable<base::Result<void>> open_metadata(std::string directory);
   asio::awaitable<base::Result<void>> open_local_metadata(std::string directory);
   asio::awaitable<base::Result<void>> open_shared_metadata(std::string directory);
@@ -87,10 +92,8 @@ class Broker {
   [[nodiscard]] std::string metadata_place(const std::string& directory) const;
   asio::awaitable<base::Result<void>> recover();
   asio::awaitable<base::Result<void>> recover_disks();
-  asio::awaitable<base::Result<void>> raise_epochs();
   asio::awaitable<void> serve_recovered();
   void note_progress(const storage::RecoveryProgress& at);
-  asio::awaitable<void> finish_half_done();
   base::Result<void> listen();
   asio::awaitable<void> stop_serving();
   asio::awaitable<void> stop_disks();
@@ -107,14 +110,10 @@ class Broker {
   std::unique_ptr<metadata::MetadataStore> metadata_;
   std::unique_ptr<storage::DiskGroup> disks_;
   std::vector<std::string> unreadable_;  ///< by disk: why its directory could not be opened
-  LocalPartitions partitions_;
-  std::unique_ptr<controller::Controller> controller_;
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<ReplicaKeeper> keeper_;
   std::unique_ptr<Listener> listener_;
   storage::RecoverySummary recovery_;
-  std::vector<model::PartitionId> recovered_;  ///< not served yet
-  std::vector<controller::LogEpoch> ahead_;    ///< logs with a later epoch than the metadata's
-  base::WaitList recovered_more_;
-  bool recovery_ended_ = false;
   base::TimePoint progress_logged_{};
   base::TaskGroup tasks_;
 };

@@ -1,5 +1,8 @@
 #include "broker/core.h"
 
+#include <algorithm>
+
+#include "broker/membership.h"
 #include "broker/worker.h"
 #include "protocol/frame.h"
 
@@ -27,6 +30,13 @@ Core::Core(base::Counters& all_counters, base::FileSystem& file_system)
     : counters(all_counters), hot(all_counters), files(file_system) {}
 Core::~Core() = default;
 
+metadata::ImagePtr Core::image() const { return membership->view().image(); }
+
+bool Core::answers_for(const metadata::PartitionAssignment& assignment) const {
+  const bool ours = std::ranges::find(assignment.replicas, id) != assignment.replicas.end();
+  return assignment.leader == id || (assignment.leader == model::BrokerId() && ours);
+}
+
 void Core::adopt(const metadata::ImagePtr& image) {
   std::uint32_t largest = topic_defaults.batch_bytes;
   for (const auto& [name, topic] : image->topics())
@@ -43,8 +53,8 @@ protocol::ResponseEnvelope Core::envelope() const {
 }
 
 protocol::Status Core::missing(const model::PartitionId& partition) const {
-  const auto image = controller->image();
-  const auto topic = image->find_topic(partition.topic);  // by id: PAR-6
+  const auto newest = image();
+  const auto topic = newest->find_topic(partition.topic);  // by id: PAR-6
   if (!topic)
     return status(WireError::unknown_topic_id,
                   fmt::format("there is no topic with id {}", partition.topic.hex()));
@@ -53,10 +63,14 @@ protocol::Status Core::missing(const model::PartitionId& partition) const {
     return status(WireError::unknown_partition,
                   fmt::format("topic \"{}\" has no partition {}; it has {}", topic->name,
                               partition.partition, topic->partitions.size()));
-  if (assignment->leader != id)
-    return status(WireError::not_leader,
-                  fmt::format("{}-{} is led by broker {} in epoch {}", topic->name,
-                              partition.partition, assignment->leader, assignment->leader_epoch));
+  if (!answers_for(*assignment))
+    return status(
+        WireError::not_leader,
+        assignment->leader != model::BrokerId()
+            ? fmt::format("{}-{} is led by broker {} in epoch {}", topic->name, partition.partition,
+                          assignment->leader, assignment->leader_epoch)
+            : fmt::format("{}-{} has no leader now: the brokers that keep it are away", topic->name,
+                          partition.partition));
   if (partitions_recovering > 0 && !stopping) {
     return status(WireError::partition_recovering,
                   fmt::format("{}-{} is being recovered", topic->name, partition.partition));
@@ -66,7 +80,7 @@ protocol::Status Core::missing(const model::PartitionId& partition) const {
 }
 
 std::string Core::partition_name(const model::PartitionId& partition) const {
-  const auto topic = controller->image()->find_topic(partition.topic);
+  const auto topic = image()->find_topic(partition.topic);
   return topic ? fmt::format("{}-{}", topic->name, partition.partition) : partition.text();
 }
 

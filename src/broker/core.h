@@ -12,13 +12,14 @@
 #include "broker/limits.h"
 #include "broker/rate_limited_log.h"
 #include "config/broker_config.h"
-#include "controller/controller.h"
+#include "metadata/cluster_image.h"
 #include "protocol/frame.h"
 #include "protocol/status.h"
 #include "storage/disk_group.h"
 
 namespace mq::broker {
 
+class Membership;
 class Worker;
 
 /// Gives a stream of one worker's runtime, on which nothing is in progress, to another worker's.
@@ -48,7 +49,7 @@ struct HotCounters {
 
 /// What every part of one broker shares. Made by Broker, which outlives all of its users. Members
 /// are set before the listener opens and constant afterwards, but for the atomics; what belongs to
-/// the home runtime (controller, disks) is called there.
+/// the home runtime (membership, disks) is called there.
 struct Core {
   Core(base::Counters& all_counters, base::FileSystem& file_system);
   ~Core();
@@ -70,7 +71,7 @@ struct Core {
 
   base::Runtime* home = nullptr;
   MoveStream move_stream;
-  controller::Controller* controller = nullptr;
+  Membership* membership = nullptr;
   storage::DiskGroup* disks = nullptr;
   std::vector<std::unique_ptr<Worker>> workers;
 
@@ -85,6 +86,10 @@ struct Core {
   [[nodiscard]] std::uint32_t frame_bytes_max() const noexcept {
     return batch_bytes_max.load(std::memory_order_relaxed) + protocol::kFrameSlackBytes;
   }
+  /// The newest cluster image; never null after the listener opened. Any thread.
+  [[nodiscard]] metadata::ImagePtr image() const;
+  /// Whether people and clients are to ask this broker about a partition: it leads it, or will.
+  [[nodiscard]] bool answers_for(const metadata::PartitionAssignment& assignment) const;
   /// Takes over what a new image changes for the atomics above.
   void adopt(const metadata::ImagePtr& image);
 

@@ -158,6 +158,7 @@ WireError map(controller::ControllerErrc code) noexcept {
   switch (code) {
     case controller::ControllerErrc::broker_id_in_use:
     case controller::ControllerErrc::another_controller:
+    case controller::ControllerErrc::not_controller:
     case controller::ControllerErrc::damaged_metadata:
       return WireError::internal;
   }

@@ -147,6 +147,7 @@ void BrokerLife::end(BrokerEnd how) {
       ++machine_.boots;
     }
   }
+  if (starting_) broker_->give_up_start();
   machine_.spawn("broker stop", run_stop());
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "metadata/memory_store.h"
 #include "sim/log_capture.h"
@@ -14,8 +15,8 @@ namespace mq::sim {
 
 constexpr std::uint64_t kDiskBytes = std::uint64_t{128} << 20;
 
-/// What outlives every process of a simulated world with one broker: clock, network, disk, the
-/// metadata store's contents. The first violation ends the run.
+/// What outlives every process of a simulated world with brokers: clock, network, the disk of a
+/// world with one, the metadata store's contents. The first violation ends the run.
 class BrokerMachine {
  public:
   explicit BrokerMachine(std::uint64_t seed);
@@ -55,6 +56,7 @@ class BrokerMachine {
   testing::SimFileSystem files;
   std::shared_ptr<metadata::MemoryStoreState> metadata =
       std::make_shared<metadata::MemoryStoreState>();
+  std::vector<std::string> bootstrap{"broker:9500"};  ///< of the clients
   int boots = 1;
   std::int64_t clock_skew_ms = 0;  // of the broker's wall clock
   std::int64_t lowest_skew_ms = 0;

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 void set_common(ClientConfig& config, BrokerMachine& machine, std::uint64_t number) {
-  config.bootstrap = {"broker:9500"};
+  config.bootstrap = machine.bootstrap;
   config.client_id = fmt::format("client-{}", number);
   config.connect_timeout = 120s;
   config.request_timeout = 4s;

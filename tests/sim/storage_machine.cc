@@ -8,6 +8,7 @@ StorageMachine::StorageMachine(std::uint64_t seed)
     : simulator(seed), random(simulator.random().fork()), capture(simulator) {
   files.set_capacity(kStorageBytes);
   if (random.chance(0.5)) files.set_cold_share(0.3);
+  files.set_early_write_back(0.1);
   if (!files.make_directory(kStoragePath) || !files.sync_directory("/")) fail("no data directory");
   const auto count = random.between(1, 4);
   for (std::uint64_t i = 0; i < count; ++i) add_partition(static_cast<std::int32_t>(i));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "broker/membership.h"
+
 namespace mq::sim {
 namespace {
 
@@ -64,8 +66,9 @@ bool TopicKeeper::settled() const {
 /// What may go wrong with a change while the broker lives and its disk works.
 void TopicKeeper::check_refusal(const SimTopic& topic, const protocol::Status& status) const {
   const auto error = status.error();
-  const bool store =
-      error == WireError::metadata_unavailable || error == WireError::metadata_outcome_unknown;
+  const bool store = error == WireError::metadata_unavailable ||
+                     error == WireError::metadata_outcome_unknown ||
+                     error == WireError::not_controller;
   require((store && machine_.metadata_struck()) || error == WireError::storage_full ||
               error == WireError::timed_out || error == WireError::shutting_down,
           "{} was not changed: {}", topic.name, status.text);
@@ -79,7 +82,8 @@ asio::awaitable<void> TopicKeeper::make(SimTopic& topic) {
   wanted.partitions = topic.partitions;
   wanted.settings = topic.overrides;
   const auto deadline = machine_.runtime.now() + 10s;
-  auto* const controller = present_.life->broker().core().controller;
+  auto* const controller = this->controller();
+  if (!controller) co_return;
   const auto made = co_await controller->create_topic(std::move(wanted), false, deadline);
   if (!present_.serves(life)) co_return;  // the next life knows what became of it
   if (!made.status.ok() && made.status.error() != WireError::topic_exists)
@@ -96,7 +100,8 @@ asio::awaitable<void> TopicKeeper::remove(SimTopic& topic) {
   if (!present_.serves()) co_return;
   const auto life = present_.number;
   const auto deadline = machine_.runtime.now() + 10s;
-  auto* const controller = present_.life->broker().core().controller;
+  auto* const controller = this->controller();
+  if (!controller) co_return;
   const auto removed = co_await controller->delete_topic(topic.name, deadline);
   if (!present_.serves(life)) co_return;
   // An earlier try may have done it.
@@ -110,8 +115,13 @@ asio::awaitable<void> TopicKeeper::remove(SimTopic& topic) {
   ++ledger_.generations[topic.name];
 }
 
+/// Null while it has lost its session or waits for the store.
+controller::ClusterController* TopicKeeper::controller() const {
+  return present_.life->broker().core().membership->controller();
+}
+
 base::Uuid TopicKeeper::id_of(const std::string& name) const {
-  const auto found = present_.life->broker().core().controller->image()->find_topic(name);
+  const auto found = present_.life->broker().core().image()->find_topic(name);
   return found ? found->id : base::Uuid();
 }
 

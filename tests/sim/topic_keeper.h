@@ -8,6 +8,10 @@
 #include "sim/broker_life.h"
 #include "sim/clients.h"
 
+namespace mq::controller {
+class ClusterController;
+}
+
 namespace mq::sim {
 
 /// One topic name over all lives.
@@ -45,6 +49,7 @@ class TopicKeeper {
 
  private:
   void draw_topics();
+  [[nodiscard]] controller::ClusterController* controller() const;
   asio::awaitable<void> run();
   asio::awaitable<void> make(SimTopic& topic);
   asio::awaitable<void> remove(SimTopic& topic);

@@ -1,6 +1,6 @@
+#include "broker/change_topic.h"
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
-#include "broker/hop.h"
 #include "protocol/topics.h"
 
 namespace mq::broker {
@@ -11,8 +11,10 @@ asio::awaitable<void> create(Request request, protocol::CreateTopicsRequest ask)
   const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::CreateTopicsResponse response;
   for (auto& topic : ask.topics) {
-    auto result = co_await run_on(
-        *core.home, core.controller->create_topic(std::move(topic), ask.validate_only, deadline));
+    auto create = [&](controller::ClusterController& controller) {
+      return controller.create_topic(topic, ask.validate_only, deadline);
+    };
+    auto result = co_await change_topic(core, topic.name, create);
     response.results.push_back(std::move(result));
   }
   response.envelope = core.envelope();

@@ -1,6 +1,6 @@
+#include "broker/change_topic.h"
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
-#include "broker/hop.h"
 #include "protocol/topics.h"
 
 namespace mq::broker {
@@ -11,8 +11,10 @@ asio::awaitable<void> remove(Request request, protocol::DeleteTopicsRequest ask)
   const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::DeleteTopicsResponse response;
   for (auto& name : ask.names) {
-    auto result =
-        co_await run_on(*core.home, core.controller->delete_topic(std::move(name), deadline));
+    auto remove_topic = [&](controller::ClusterController& controller) {
+      return controller.delete_topic(name, deadline);
+    };
+    auto result = co_await change_topic(core, name, remove_topic);
     response.results.push_back(std::move(result));
   }
   response.envelope = core.envelope();

@@ -5,6 +5,7 @@
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
 #include "broker/hop.h"
+#include "broker/membership.h"
 #include "broker/partition_facts.h"
 #include "broker/process_stats.h"
 #include "broker/version.h"
@@ -18,7 +19,12 @@ constexpr std::uint32_t kDamagedNamed = 20;
 
 /// On the home runtime.
 asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response) {
-  response.metadata_trouble = core.controller->metadata_trouble();
+  const Membership& membership = *core.membership;
+  response.metadata_trouble = membership.trouble();
+  response.broker_epoch = membership.epoch().value();
+  response.lease_lost = !membership.has_lease(core.home->now());
+  if (membership.leader()) response.controller = membership.leader()->broker.value();
+  for (const auto& line : membership.warnings()) response.warnings.push_back(line);
   if (!response.metadata_trouble.empty()) {
     response.warnings.push_back(
         response.metadata_trouble +
@@ -55,15 +61,15 @@ void describe_process(Core& core, base::Runtime& runtime, DescribeBrokerResponse
           .count();
 }
 
-void describe_partitions(const metadata::ClusterImage& image, model::BrokerId self,
+void describe_partitions(const Core& core, const metadata::ClusterImage& image,
                          const std::map<model::PartitionId, PartitionFacts>& facts,
                          DescribeBrokerResponse& response) {
   response.topics = static_cast<std::uint32_t>(image.topics().size());
   for (const auto& [name, topic] : image.topics()) {
     for (const auto& assignment : topic->partitions) {
-      if (std::ranges::find(assignment.replicas, self) == assignment.replicas.end()) continue;
+      if (std::ranges::find(assignment.replicas, core.id) == assignment.replicas.end()) continue;
       ++response.partitions;
-      if (assignment.leader != self) continue;
+      if (!core.answers_for(assignment)) continue;
       ++response.partitions_led;
       const auto found = facts.find(assignment.id);
       if (found == facts.end() || found->second.failure) {
@@ -80,7 +86,6 @@ asio::awaitable<void> describe(Request request) {
   Core& core = request.core();
   DescribeBrokerResponse response;
   response.broker_id = core.id.value();
-  response.controller = core.controller->image()->controller().value();
   response.version = kVersion;
   response.cluster_id = core.cluster_id;
   response.metadata_kind = core.metadata_kind;
@@ -93,7 +98,7 @@ asio::awaitable<void> describe(Request request) {
   describe_process(core, request.worker().runtime(), response);
   co_await run_on(*core.home, describe_home(core, response));
   const auto facts = co_await gather_partition_facts(core);
-  describe_partitions(*core.controller->image(), core.id, facts, response);
+  describe_partitions(core, *core.image(), facts, response);
   response.counters = core.counters.snapshot();
   response.envelope = core.envelope();
   request.answer(protocol::encode(response));

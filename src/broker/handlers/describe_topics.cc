@@ -34,7 +34,7 @@ protocol::PartitionDescription describe(const Core& core,
   out.leader_epoch = assignment.leader_epoch.value();
   out.replicas = values(assignment.replicas);
   out.in_sync = values(assignment.isr);
-  if (assignment.leader != core.id) return out;  // its leader knows
+  if (!core.answers_for(assignment)) return out;  // its leader knows
   const auto found = facts.find(assignment.id);
   const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
   out.note = partition_note(core, fact);
@@ -57,7 +57,7 @@ protocol::TopicDescription describe(const Core& core, const metadata::TopicInfo&
     out.settings.push_back({setting, model::topic_setting_text(topic.settings, setting),
                             origin_of(core, topic, setting)});
   }
-  for (const auto& assignment : topic.partitions)
+  for (const auto& assignment : topic.visible())
     out.partitions.push_back(describe(core, assignment, facts));
   return out;
 }
@@ -65,17 +65,18 @@ protocol::TopicDescription describe(const Core& core, const metadata::TopicInfo&
 asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequest ask) {
   Core& core = request.core();
   const auto facts = co_await gather_partition_facts(core);
-  const auto image = core.controller->image();
+  const auto image = core.image();
   protocol::DescribeTopicsResponse response;
   for (const auto& name : ask.names) {
-    if (const auto topic = image->find_topic(name)) {
+    const auto topic = image->find_topic(name);
+    if (topic && !topic->visible().empty()) {
       response.topics.push_back(describe(core, *topic, facts));
       continue;
     }
     protocol::TopicDescription unknown;
     unknown.name = name;
-    unknown.status = core.status(protocol::WireError::unknown_topic,
-                                 metadata::unknown_topic_text(*image, name));
+    unknown.status =
+        core.status(protocol::WireError::unknown_topic, metadata::unknown_topic_text(*image, name));
     response.topics.push_back(std::move(unknown));
   }
   response.envelope = core.envelope();

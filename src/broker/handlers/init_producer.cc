@@ -4,13 +4,14 @@
 #include "broker/error_map.h"
 #include "broker/handlers/handlers.h"
 #include "broker/hop.h"
+#include "broker/membership.h"
 
 namespace mq::broker {
 namespace {
 
 asio::awaitable<void> init_producer(Request request) {
   Core& core = request.core();
-  const auto id = co_await run_on(*core.home, core.controller->next_producer_id());
+  const auto id = co_await run_on(*core.home, core.membership->next_producer_id());
   if (!id) {
     request.fail(to_wire(id.error()),
                  fmt::format("no producer id can be given out: {}", id.error().message()));

@@ -10,16 +10,16 @@ namespace {
 using Facts = std::map<model::PartitionId, PartitionFacts>;
 
 /// What this broker leads of the topic; whoever asks adds up what the brokers say.
-protocol::TopicSummary summary_of(const metadata::TopicInfo& topic, model::BrokerId self,
+protocol::TopicSummary summary_of(const Core& core, const metadata::TopicInfo& topic,
                                   const Facts& facts) {
   protocol::TopicSummary summary;
   summary.name = topic.name;
   summary.id = topic.id;
-  summary.partitions = static_cast<std::int32_t>(topic.partitions.size());
-  for (const auto& assignment : topic.partitions) {
+  summary.partitions = static_cast<std::int32_t>(topic.visible().size());
+  for (const auto& assignment : topic.visible()) {
     summary.replicas =
         std::max(summary.replicas, static_cast<std::int32_t>(assignment.replicas.size()));
-    if (assignment.leader != self) continue;
+    if (!core.answers_for(assignment)) continue;
     ++summary.partitions_led;
     const auto found = facts.find(assignment.id);
     if (found == facts.end() || found->second.failure) {
@@ -37,10 +37,11 @@ protocol::TopicSummary summary_of(const metadata::TopicInfo& topic, model::Broke
 asio::awaitable<void> list(Request request) {
   Core& core = request.core();
   const auto facts = co_await gather_partition_facts(core);
-  const auto image = core.controller->image();
+  const auto image = core.image();
   protocol::ListTopicsResponse response;
-  for (const auto& [name, topic] : image->topics())
-    response.topics.push_back(summary_of(*topic, core.id, facts));
+  for (const auto& [name, topic] : image->topics()) {
+    if (!topic->visible().empty()) response.topics.push_back(summary_of(core, *topic, facts));
+  }
   response.envelope = core.envelope();
   answer_in_frames(std::move(request), protocol::encode_in_parts(response));
 }

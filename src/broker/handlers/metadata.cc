@@ -2,6 +2,7 @@
 #include "broker/handlers/handlers.h"
 #include "broker/hop.h"
 #include "broker/long_answer.h"
+#include "broker/membership.h"
 #include "protocol/parts.h"
 
 namespace mq::broker {
@@ -14,16 +15,22 @@ std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
   return numbers;
 }
 
+/// One that is being recovered here has no leader yet; whoever asks this broker is told so.
+std::int32_t leader_of(const Core& core, const metadata::PartitionAssignment& partition) {
+  const bool recovering = core.partitions_recovering > 0 && core.answers_for(partition);
+  return recovering ? core.id.value() : partition.leader.value();
+}
+
 protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& topic) {
   protocol::TopicMetadata out;
   out.status.broker = core.id.value();
   out.name = topic.name;
   out.id = topic.id;
   out.batch_bytes_max = topic.settings.batch_bytes;
-  for (const auto& partition : topic.partitions) {
+  for (const auto& partition : topic.visible()) {
     protocol::PartitionMetadata item;
     item.partition = partition.id.partition;
-    item.leader = partition.leader.value();
+    item.leader = leader_of(core, partition);
     item.leader_epoch = partition.leader_epoch.value();
     item.partition_version = partition.version.value();
     item.replicas = values(partition.replicas);
@@ -38,7 +45,7 @@ protocol::TopicMetadata unknown(const Core& core, const metadata::ClusterImage& 
   protocol::TopicMetadata out;
   out.name = name;
   out.status =
-      core.status(protocol::WireError::unknown_topic, controller::unknown_topic_text(image, name));
+      core.status(protocol::WireError::unknown_topic, metadata::unknown_topic_text(image, name));
   return out;
 }
 
@@ -50,15 +57,18 @@ protocol::MetadataResponse answer_of(const Core& core, const metadata::ClusterIm
   response.cluster_id = image.cluster_id();
   response.controller = image.controller().value();
   for (const auto& broker : image.brokers())
-    response.brokers.push_back({broker.id.value(), broker.advertised.host, broker.advertised.port});
+    response.brokers.push_back(
+        {broker.id.value(), broker.advertised.host, broker.advertised.port, !broker.alive});
   if (ask.all_topics) {
-    for (const auto& [name, topic] : image.topics())
-      response.topics.push_back(describe(core, *topic));
+    for (const auto& [name, topic] : image.topics()) {
+      if (!topic->visible().empty()) response.topics.push_back(describe(core, *topic));
+    }
     return response;
   }
   for (const auto& name : ask.topics) {
     const auto topic = image.find_topic(name);
-    response.topics.push_back(topic ? describe(core, *topic) : unknown(core, image, name));
+    const bool there = topic && !topic->visible().empty();
+    response.topics.push_back(there ? describe(core, *topic) : unknown(core, image, name));
   }
   return response;
 }
@@ -73,7 +83,7 @@ asio::awaitable<void> wait_and_answer(Request request, protocol::MetadataRequest
   Core& core = request.core();
   const auto deadline = request.deadline(ask.envelope.deadline_ms);
   const auto image =
-      co_await run_on(*core.home, core.controller->wait_for_image(ask.newer_than, deadline));
+      co_await run_on(*core.home, core.membership->view().wait_for_image(ask.newer_than, deadline));
   answer(std::move(request), *image, ask);
 }
 
@@ -83,7 +93,7 @@ void handle_metadata(Request request) {
   auto ask = protocol::decode_metadata_request(request.header());
   if (!ask) return request.fail(protocol::WireError::malformed_request, "Metadata does not parse");
   request.release_memory();
-  const auto image = request.core().controller->image();
+  const auto image = request.core().image();
   if (image->version() > ask->newer_than) return answer(std::move(request), *image, *ask);
   auto& worker = request.worker();
   worker.tasks().spawn("metadata", wait_and_answer(std::move(request), *std::move(ask)));

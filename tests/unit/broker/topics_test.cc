@@ -274,7 +274,7 @@ TEST_P(TopicsTest, ChangesThatTakeTooLongSaySoInTimeAndMayBeRepeated) {
   EXPECT_LT(world.simulator.now() - began, std::chrono::milliseconds(1000));
   // The same again finds it there, and whole.
   EXPECT_EQ(create(admin, "orders", 1500, 20'000).status.error(), WireError::topic_exists);
-  const auto topic = world.broker->core().controller->image()->find_topic("orders");
+  const auto topic = world.broker->core().image()->find_topic("orders");
   ASSERT_TRUE(topic);
   ASSERT_EQ(topic->partitions.size(), 1500U);
   for (const auto& assignment : topic->partitions) {
@@ -287,10 +287,10 @@ TEST_P(TopicsTest, ChangesThatTakeTooLongSaySoInTimeAndMayBeRepeated) {
   EXPECT_TRUE(remove(admin, "orders", 1000).status.ok());
   EXPECT_LT(world.simulator.now() - began, std::chrono::milliseconds(1000));
   EXPECT_EQ(remove(admin, "orders", 1000).status.error(), WireError::unknown_topic);
-  EXPECT_GT(world.broker->core().controller->deletions_under_way(), 0U);
+  EXPECT_FALSE(world.broker->core().image()->deleting().empty());
   EXPECT_TRUE(create(admin, "orders", 1, 20'000).status.ok());
   world.run_for(std::chrono::minutes(10));
-  EXPECT_EQ(world.broker->core().controller->deletions_under_way(), 0U);
+  EXPECT_TRUE(world.broker->core().image()->deleting().empty());
   EXPECT_EQ(world.broker->core().disks->status()[0].partitions, 1U);
 }
 

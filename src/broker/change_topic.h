@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "broker/hop.h"
+#include "broker/membership.h"
+#include "protocol/topics.h"
+
+namespace mq::broker {
+
+/// Why this broker makes no change of topics now; nothing: it can. On the home runtime.
+std::optional<protocol::Status> refuse_change(const Core& core);
+
+/// On the home runtime.
+template <class Change>
+asio::awaitable<protocol::TopicResult> change_at_controller(Core& core, std::string name,
+                                                            Change change) {
+  if (auto refusal = refuse_change(core)) {
+    protocol::TopicResult result;
+    result.name = std::move(name);
+    result.status = *std::move(refusal);
+    co_return result;
+  }
+  co_return co_await change(*core.membership->controller());
+}
+
+/// Has the controller make a change of the topic `name`; NOT_CONTROLLER when it is not in this
+/// process. `change` is given the controller, on the home runtime, and returns the awaitable of one
+/// of its members.
+template <class Change>
+asio::awaitable<protocol::TopicResult> change_topic(Core& core, std::string name, Change change) {
+  return run_on(*core.home, change_at_controller(core, std::move(name), std::move(change)));
+}
+
+}  // namespace mq::broker

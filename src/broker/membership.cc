@@ -1,0 +1,156 @@
+#include "broker/membership.h"
+
+#include "broker/version.h"
+
+namespace mq::broker {
+namespace {
+
+using base::Result;
+
+constexpr base::Duration kWaitToldAgain = std::chrono::seconds(1);
+
+replication::RemoteControllerOptions remote_options(const Core& core) {
+  replication::RemoteControllerOptions options;
+  options.name = fmt::format("broker {}", core.id);
+  options.version = std::string(kVersion);
+  options.cluster_id = core.cluster_id;
+  return options;
+}
+
+replication::ImagePullerConfig puller_config(const Core& core) {
+  replication::ImagePullerConfig config;
+  config.broker = core.id;
+  config.topic_defaults = core.topic_defaults;
+  return config;
+}
+
+protocol::Status no_controller() {
+  return protocol::Status::of(protocol::WireError::not_controller,
+                              "no broker is known to be the controller");
+}
+
+}  // namespace
+
+asio::awaitable<Result<protocol::PullImageResponse>> ControllerRoute::pull(
+    protocol::PullImageRequest request, base::TimePoint deadline) {
+  if (!local_ && !remote_.has_address()) {
+    protocol::PullImageResponse refused;
+    refused.envelope.status = no_controller();
+    co_return refused;
+  }
+  if (!local_) co_return co_await remote_.pull(std::move(request), deadline);
+  // Its long poll ends earlier; `deadline` is for one that fell silent.
+  const auto wait = std::chrono::milliseconds(request.envelope.deadline_ms);
+  co_return co_await local_->pull(std::move(request), std::min(deadline, home_.now() + wait));
+}
+
+asio::awaitable<Result<protocol::ReportReplicasResponse>> ControllerRoute::report(
+    protocol::ReportReplicasRequest request, base::TimePoint deadline) {
+  if (!local_ && !remote_.has_address()) {
+    protocol::ReportReplicasResponse refused;
+    refused.envelope.status = no_controller();
+    co_return refused;
+  }
+  if (!local_) co_return co_await remote_.report(std::move(request), deadline);
+  co_return co_await local_->report(std::move(request), deadline);
+}
+
+Membership::Membership(MembershipConfig config, Core& core, metadata::MetadataStore& store,
+                       base::Network& network)
+    : core_(core),
+      store_(store),
+      view_(*core.home),
+      remote_(remote_options(core), *core.home, network),
+      route_(*core.home, remote_),
+      puller_(puller_config(core), route_, view_, *core.home),
+      reporter_(core.id, route_, *core.home),
+      member_(std::move(config.member), store, *core.home),
+      candidate_(std::move(config.controller), store, member_, *core.home),
+      producer_ids_(store, *core.home, store.session_timeout() > base::Duration()) {}
+
+Membership::~Membership() = default;
+
+asio::awaitable<Result<void>> Membership::start(std::function<void(const std::string&)> waiting) {
+  waiting_ = std::move(waiting);
+  member_.on_waiting([this](const std::string& text) { waiting_(text); });
+  member_.on_epoch([this](model::BrokerEpoch epoch) { adopt_epoch(epoch); });
+  candidate_.on_controller([this](controller::ClusterController* local) {
+    route_.set_local(local);
+    try_now();
+  });
+  candidate_.on_leader([this](const auto& leader) { adopt_leader(leader); });
+  MQ_CO_TRY_VOID(co_await member_.start());
+  adopt_epoch(member_.epoch());
+  candidate_.start();
+  puller_.start();
+  reporter_.start();
+  producer_ids_.start();
+  co_return Result<void>{};
+}
+
+void Membership::adopt_epoch(model::BrokerEpoch epoch) {
+  puller_.set_epoch(epoch);
+  reporter_.set_epoch(epoch);
+}
+
+void Membership::adopt_leader(const std::optional<controller::ControllerAddress>& leader) {
+  const bool elsewhere = leader && leader->broker != core_.id;
+  remote_.set_address(elsewhere ? std::optional(leader->advertised) : std::nullopt);
+  try_now();
+}
+
+void Membership::try_now() {
+  puller_.try_now();
+  reporter_.try_now();
+}
+
+asio::awaitable<metadata::ImagePtr> Membership::first_image() {
+  auto image = view_.image();
+  while (!image && !core_.stopping) {
+    const auto& leader = candidate_.leader();
+    waiting_(leader ? fmt::format("waiting for the cluster image from broker {} ({})",
+                                  leader->broker, leader->advertised.text())
+                    : std::string("waiting for a controller to be elected"));
+    image = co_await view_.wait_for_image(0, core_.home->now() + kWaitToldAgain);
+  }
+  co_return image;
+}
+
+protocol::Status Membership::not_controller() const {
+  const auto& leader = candidate_.leader();
+  if (!candidate_.trouble().empty())
+    return core_.status(protocol::WireError::metadata_unavailable, candidate_.trouble());
+  if (const auto why = store_.trouble(); !why.empty())
+    return core_.status(protocol::WireError::metadata_unavailable, why);
+  if (!leader || leader->broker == core_.id) {
+    return core_.status(protocol::WireError::not_controller,
+                        "no broker is the controller just now");
+  }
+  return core_.status(
+      protocol::WireError::not_controller,
+      fmt::format("the controller is broker {} ({})", leader->broker, leader->advertised.text()));
+}
+
+std::string Membership::trouble() const {
+  if (auto why = store_.trouble(); !why.empty()) return why;
+  if (!candidate_.trouble().empty()) return candidate_.trouble();
+  return candidate_.leader() ? std::string() : std::string("no broker is the controller");
+}
+
+void Membership::give_up() {
+  view_.stop();
+  reporter_.give_up();
+}
+
+asio::awaitable<void> Membership::stop_following() {
+  remote_.set_address(std::nullopt);
+  give_up();
+  co_await candidate_.stop();
+  co_await puller_.stop();
+  co_await reporter_.stop();
+  co_await producer_ids_.stop();
+}
+
+asio::awaitable<void> Membership::leave() { co_await member_.stop(); }
+
+}  // namespace mq::broker

@@ -1,0 +1,417 @@
+#include "broker/replica_keeper.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/log.h"
+#include "broker/error_map.h"
+#include "broker/hop.h"
+#include "broker/worker.h"
+#include "controller/status.h"
+
+namespace mq::broker {
+
+using base::Result;
+using metadata::PartitionAssignment;
+using protocol::WireError;
+using storage::PartitionLog;
+
+namespace {
+
+/// Each piece waits for one sync of the file system, with whatever others write there.
+constexpr std::size_t kMadeAtOnce = 2048;
+constexpr base::Duration kMakeAgain = std::chrono::seconds(10);
+constexpr base::Duration kDeleteAgainMin = std::chrono::seconds(1);
+constexpr base::Duration kDeleteAgainMax = std::chrono::seconds(60);
+
+asio::awaitable<void> drop(Worker& worker, model::PartitionId id) {
+  const auto partition = worker.partitions().remove(id);
+  if (!partition) co_return;
+  partition->close();
+  co_await partition->closed();
+}
+
+asio::awaitable<void> drop_worker(Worker& worker) {
+  std::vector<model::PartitionId> ids;
+  for (const auto& [id, partition] : worker.partitions().all()) ids.push_back(id);
+  for (const auto& id : ids) co_await drop(worker, id);
+}
+
+}  // namespace
+
+/// What one image wants of one partition.
+struct ReplicaKeeper::Order {
+  model::PartitionId id;
+  std::string name;
+  PartitionLog* log = nullptr;
+  std::optional<model::LeaderEpoch> lead;  ///< nothing: do not serve it
+  model::TopicSettings settings;
+  bool look = false;  ///< tell the state of the log
+};
+
+/// What became of it, or what the log says.
+struct ReplicaKeeper::Outcome {
+  model::PartitionId id;
+  std::string name;
+  bool looked = false;
+  bool leads = false;
+  bool behind = false;  ///< the epoch was not above the log's (PAR-4)
+  bool ahead = false;   ///< it was below the log's
+  model::LeaderEpoch leader_epoch;
+  model::Offset log_end_offset;
+  base::Error failure;
+};
+
+namespace {
+
+template <class Order>
+bool serves_already(Worker& worker, const Order& order) {
+  const auto* served = worker.partitions().find(order.id);
+  return served && order.lead && served->leader_epoch() == *order.lead;
+}
+
+/// On the worker. A log that cannot be led is served all the same: its failure tells why.
+template <class Order, class Outcome>
+void lead(Worker& worker, const Order& order, Outcome& outcome) {
+  PartitionLog& log = *order.log;
+  if (!log.failure()) {
+    if (log.leader_epoch() >= *order.lead) {
+      outcome.behind = true;
+      outcome.ahead = log.leader_epoch() > *order.lead;
+      return;
+    }
+    const auto started = log.start_epoch(*order.lead);
+    if (!started) {
+      base::log_error("partition", "{} ({}): epoch {} cannot start: {}", order.name,
+                      order.id.text(), *order.lead, started.error().message());
+    }
+  }
+  outcome.leads = true;
+  worker.partitions().add(
+      std::make_shared<replication::Partition>(worker.runtime(), log, worker.core().counters));
+}
+
+template <class Order, class Outcome>
+asio::awaitable<void> carry_out_on(Worker& worker, const std::vector<Order>& orders,
+                                   std::vector<Outcome>& outcomes) {
+  for (const Order& order : orders) {
+    const bool served_so = serves_already(worker, order);
+    if (!served_so) co_await drop(worker, order.id);
+    if (!order.log) continue;
+    Outcome outcome;
+    outcome.id = order.id;
+    outcome.name = order.name;
+    if (order.log->settings() != order.settings) order.log->set_settings(order.settings);
+    if (order.lead && !served_so) lead(worker, order, outcome);
+    outcome.looked = order.look;
+    outcome.leader_epoch = order.log->leader_epoch();
+    outcome.log_end_offset = order.log->log_end_offset();
+    outcome.failure = order.log->failure();
+    if (outcome.looked || outcome.leads || outcome.behind) outcomes.push_back(std::move(outcome));
+  }
+}
+
+template <class Orders>
+auto& orders_for(Worker& worker, Orders& orders) {
+  auto found = std::ranges::find(orders, &worker, [](const auto& one) { return one.first; });
+  if (found == orders.end()) found = orders.insert(found, {&worker, {}});
+  return found->second;
+}
+
+}  // namespace
+
+ReplicaKeeper::ReplicaKeeper(Core& core, replication::ClusterView& view,
+                             replication::ReplicaReporter& reporter)
+    : core_(core),
+      view_(view),
+      reporter_(reporter),
+      home_(*core.home),
+      changed_(*core.home),
+      tasks_(*core.home) {}
+
+bool ReplicaKeeper::keeps(const PartitionAssignment& assignment) const {
+  return std::ranges::find(assignment.replicas, core_.id) != assignment.replicas.end();
+}
+
+storage::LogSpec ReplicaKeeper::spec_of(const metadata::TopicInfo& topic,
+                                        const PartitionAssignment& assignment) const {
+  storage::LogSpec spec;
+  spec.id = assignment.id;
+  spec.topic_name = topic.name;
+  spec.settings = topic.settings;
+  spec.worker = &core_.worker_of(assignment.id).runtime();
+  return spec;
+}
+
+std::vector<storage::LogSpec> ReplicaKeeper::known(const metadata::ClusterImage& image) {
+  std::vector<storage::LogSpec> specs;
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& assignment : topic->partitions) {
+      if (!keeps(assignment)) continue;
+      specs.push_back(spec_of(*topic, assignment));
+      known_.push_back(assignment.id);
+    }
+  }
+  return specs;
+}
+
+std::vector<base::Uuid> ReplicaKeeper::deleting(const metadata::ClusterImage& image) const {
+  std::vector<base::Uuid> topics;
+  for (const auto& topic : image.deleting()) {
+    if (std::ranges::find(topic.brokers, core_.id) != topic.brokers.end())
+      topics.push_back(topic.id);
+  }
+  return topics;
+}
+
+void ReplicaKeeper::start() { tasks_.spawn("replica keeper", run()); }
+
+void ReplicaKeeper::wake() { changed_.notify_all(); }
+
+void ReplicaKeeper::log_ready(const model::PartitionId& id) {
+  ready_.push_back(id);
+  wake();
+}
+
+void ReplicaKeeper::recovery_ended() {
+  recovered_ = true;
+  find_absent();
+  // The image that was applied meanwhile is looked at once more, for what had to wait.
+  applied_.reset();
+  applied_version_ = 0;
+  wake();
+}
+
+/// Logs that the start looked for and did not get: a disk that is not there or that failed has
+/// them, so they are not made anew.
+void ReplicaKeeper::find_absent() {
+  for (const auto& id : known_) {
+    if (core_.disks->find(id)) continue;
+    absent_.insert(id);
+    reporter_.failed(id, core_.status(WireError::storage_failed,
+                                      fmt::format("{}: its disk is not there or has failed",
+                                                  core_.partition_name(id))));
+  }
+  known_.clear();
+}
+
+bool ReplicaKeeper::something_to_do() const {
+  const bool image_waits = view_.image() && view_.version() != applied_version_;
+  const bool logs_wait = recovered_ && !wanted_.empty() && home_.now() >= make_again_at_;
+  return image_waits || !ready_.empty() || logs_wait;
+}
+
+asio::awaitable<void> ReplicaKeeper::run() {
+  while (!stopping_) {
+    if (!something_to_do()) {
+      const bool retries = recovered_ && !wanted_.empty();
+      co_await changed_.wait_until(retries ? make_again_at_ : base::TimePoint::max());
+      continue;
+    }
+    const auto image = view_.image();
+    if (image && image->version() != applied_version_) {
+      co_await apply(image);
+    } else if (!ready_.empty()) {
+      looking_ = true;
+      co_await look_at(std::exchange(ready_, {}));
+      looking_ = false;
+      changed_.notify_all();
+    } else {
+      co_await make_some();
+    }
+  }
+}
+
+asio::awaitable<void> ReplicaKeeper::apply(metadata::ImagePtr image) {
+  Orders orders;
+  if (applied_) {
+    for (const auto& [name, topic] : applied_->topics()) {
+      if (!image->find_topic(topic->id)) give_up_topic(*topic, orders);
+    }
+  }
+  for (const auto& [name, topic] : image->topics()) {
+    if (applied_ && applied_->find_topic(topic->id) == topic) continue;
+    give_orders(*topic, orders);
+    want_logs(*topic);
+  }
+  co_await carry_out(std::move(orders));
+  applied_ = image;
+  applied_version_ = image->version();
+  reporter_.note_image(applied_version_);
+  if (recovered_) delete_topics(*image);
+  if (on_applied_) on_applied_(applied_version_);
+  changed_.notify_all();
+}
+
+void ReplicaKeeper::give_orders(const metadata::TopicInfo& topic, Orders& orders) const {
+  for (const auto& assignment : topic.partitions) give_order(topic, assignment, orders);
+}
+
+void ReplicaKeeper::give_order(const metadata::TopicInfo& topic,
+                               const PartitionAssignment& assignment, Orders& orders) const {
+  if (!keeps(assignment)) return;
+  // A log that nobody has looked at yet is dealt with when its turn comes.
+  if (!looked_at_.contains(assignment.id)) return;
+  Order order;
+  order.id = assignment.id;
+  order.name = topic.name;
+  order.log = core_.disks->find(assignment.id);
+  order.settings = topic.settings;
+  if (assignment.leader == core_.id && order.log) order.lead = assignment.leader_epoch;
+  orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
+}
+
+/// Its partitions are served no more; their logs stay until the image wants them deleted.
+void ReplicaKeeper::give_up_topic(const metadata::TopicInfo& topic, Orders& orders) const {
+  for (const auto& assignment : topic.partitions) {
+    if (!keeps(assignment)) continue;
+    reporter_.forget(assignment.id);
+    Order order;
+    order.id = assignment.id;
+    orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
+  }
+}
+
+asio::awaitable<void> ReplicaKeeper::carry_out(Orders orders) {
+  for (const auto& [worker, list] : orders) {
+    std::vector<Outcome> outcomes;
+    co_await run_on(worker->runtime(), carry_out_on(*worker, list, outcomes));
+    for (const auto& outcome : outcomes) note(outcome);
+  }
+}
+
+void ReplicaKeeper::note(const Outcome& outcome) {
+  if (outcome.failure) {
+    if (!outcome.looked) return;
+    reporter_.failed(outcome.id,
+                     core_.status(to_wire(outcome.failure),
+                                  fmt::format("{}-{}: {}", outcome.name, outcome.id.partition,
+                                              outcome.failure.message())));
+    return;
+  }
+  if (outcome.ahead) {
+    base::log_warning("partition",
+                      "{}-{}: its log has seen epoch {}, later than the metadata store knows (was "
+                      "it restored from a copy?); a higher one is asked for",
+                      outcome.name, outcome.id.partition, outcome.leader_epoch);
+  }
+  if (outcome.leads) reporter_.leads(outcome.id, outcome.leader_epoch);
+  if (outcome.looked || outcome.behind)
+    reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset);
+}
+
+/// Says what the logs are like, and leads those that the image wants led already.
+asio::awaitable<void> ReplicaKeeper::look_at(std::vector<model::PartitionId> ids) {
+  const auto image = view_.image();
+  Orders orders;
+  for (const auto& id : ids) {
+    const auto topic = image->find_topic(id.topic);
+    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    if (!assignment || !keeps(*assignment)) continue;
+    looked_at_.insert(id);
+    wanted_.erase(id);
+    give_order(*topic, *assignment, orders);
+    auto& order = orders_for(core_.worker_of(id), orders).back();
+    order.look = order.log != nullptr;
+  }
+  co_await carry_out(std::move(orders));
+}
+
+void ReplicaKeeper::want_logs(const metadata::TopicInfo& topic) {
+  if (!recovered_) return;
+  for (const auto& assignment : topic.partitions) {
+    if (keeps(assignment) && !core_.disks->find(assignment.id) &&
+        !absent_.contains(assignment.id)) {
+      wanted_.insert(assignment.id);
+      make_again_at_ = {};
+    }
+  }
+}
+
+/// Makes some of the logs that are not there; an image that came meanwhile goes first.
+asio::awaitable<void> ReplicaKeeper::make_some() {
+  std::vector<storage::LogSpec> specs;
+  std::vector<model::PartitionId> ids;
+  const auto image = applied_;
+  while (!wanted_.empty() && specs.size() < kMadeAtOnce) {
+    const auto id = wanted_.extract(wanted_.begin()).value();
+    const auto topic = image->find_topic(id.topic);
+    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    if (!assignment || !keeps(*assignment)) continue;
+    specs.push_back(spec_of(*topic, *assignment));
+    ids.push_back(id);
+  }
+  if (specs.empty()) co_return;
+  const auto made = co_await core_.disks->create_logs(std::move(specs));
+  if (made) {
+    ready_.insert(ready_.end(), ids.begin(), ids.end());
+    co_return;
+  }
+  if (stopping_) co_return;
+  make_again_at_ = home_.now() + kMakeAgain;
+  base::log_error("partition", "{} logs cannot be made: {}", ids.size(), made.error().message());
+  for (const auto& id : ids) {
+    wanted_.insert(id);
+    const auto topic = image->find_topic(id.topic);
+    reporter_.failed(id, controller::storage_status(made.error(), topic->name, core_.id));
+  }
+}
+
+void ReplicaKeeper::delete_topics(const metadata::ClusterImage& image) {
+  const auto topics = deleting(image);
+  for (auto it = deletions_.begin(); it != deletions_.end();) {
+    const auto& all = image.deleting();
+    const bool known = std::ranges::find(all, *it, &metadata::DeletingTopic::id) != all.end();
+    if (!known) reporter_.forget_deleted(*it);
+    it = known ? std::next(it) : deletions_.erase(it);
+  }
+  for (const auto& topic : topics) {
+    if (!deletions_.insert(topic).second) continue;
+    std::erase_if(looked_at_, [&](const auto& id) { return id.topic == topic; });
+    std::erase_if(wanted_, [&](const auto& id) { return id.topic == topic; });
+    tasks_.spawn("deletion of a topic", delete_topic(topic));
+  }
+}
+
+/// Tried again until it succeeds; what is on a disk that cannot be reached waits for a later start.
+asio::awaitable<void> ReplicaKeeper::delete_topic(base::Uuid topic) {
+  base::Duration wait = kDeleteAgainMin;
+  while (!stopping_) {
+    const auto deleted = co_await core_.disks->delete_topic(topic);
+    if (deleted) {
+      reporter_.deleted(topic);
+      co_return;
+    }
+    if (stopping_) co_return;
+    base::log_warning("partition", "the files of topic {} are not all deleted yet: {}", topic.hex(),
+                      deleted.error().message());
+    if (deleted.error() == make_error_code(storage::StorageErrc::disk_failed)) co_return;
+    const auto until = home_.now() + wait;
+    wait = std::min(2 * wait, kDeleteAgainMax);
+    while (!stopping_ && home_.now() < until) co_await changed_.wait_until(until);
+  }
+}
+
+asio::awaitable<void> ReplicaKeeper::all_looked_at() {
+  while (!stopping_ && (!ready_.empty() || looking_)) co_await changed_.wait();
+}
+
+asio::awaitable<void> ReplicaKeeper::applied(std::uint64_t version) {
+  while (!stopping_ && applied_version_ < version) co_await changed_.wait();
+}
+
+void ReplicaKeeper::give_up() {
+  stopping_ = true;
+  changed_.notify_all();
+}
+
+asio::awaitable<void> ReplicaKeeper::stop() {
+  give_up();
+  co_await tasks_.wait();
+}
+
+asio::awaitable<void> ReplicaKeeper::drop_all() {
+  for (const auto& worker : core_.workers) co_await run_on(worker->runtime(), drop_worker(*worker));
+}
+
+}  // namespace mq::broker

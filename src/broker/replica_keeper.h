@@ -1,0 +1,104 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "base/wait_list.h"
+#include "broker/core.h"
+#include "replication/cluster_view.h"
+#include "replication/replica_reporter.h"
+#include "storage/disk_group.h"
+
+namespace mq::broker {
+
+/// Makes this broker's partitions what the newest cluster image says of them: serves those that it
+/// leads, each in its leader epoch, stops the others, makes the logs of new ones, deletes those of
+/// topics that are gone, applies changed settings, and has each replica reported.
+///
+/// One image after the other, by one task on the home runtime; what concerns a partition itself
+/// runs on its worker. Logs are made and topics deleted only after the recovery.
+class ReplicaKeeper {
+ public:
+  /// Everything given outlives it.
+  ReplicaKeeper(Core& core, replication::ClusterView& view, replication::ReplicaReporter& reporter);
+
+  /// What recovery has to open: every partition of `image` that this broker keeps. Once.
+  [[nodiscard]] std::vector<storage::LogSpec> known(const metadata::ClusterImage& image);
+  /// Topics of `image` whose replicas here are to be deleted.
+  [[nodiscard]] std::vector<base::Uuid> deleting(const metadata::ClusterImage& image) const;
+
+  /// Told of each image once its leaders and removals are in force on all workers. Set before
+  /// start().
+  void on_applied(std::function<void(std::uint64_t)> listener) {
+    on_applied_ = std::move(listener);
+  }
+  void start();
+  /// There is a newer image.
+  void wake();
+  /// From now on the disks give its log.
+  void log_ready(const model::PartitionId& id);
+  /// Every log is there that will be there without being made.
+  void recovery_ended();
+
+  [[nodiscard]] std::uint64_t applied_version() const noexcept { return applied_version_; }
+  /// Returns when every log that was ready has been looked at, or after stop().
+  asio::awaitable<void> all_looked_at();
+  /// Returns when the image of this version, or a later one, is in force, or after stop().
+  asio::awaitable<void> applied(std::uint64_t version);
+
+  /// No image is applied any more, nobody waits any more.
+  void give_up();
+  /// The same, and returns when nothing of it is under way.
+  asio::awaitable<void> stop();
+  /// Drops every partition, on its worker; after stop(), before the disks stop.
+  asio::awaitable<void> drop_all();
+
+ private:
+  struct Order;
+  struct Outcome;
+  using Orders = std::vector<std::pair<Worker*, std::vector<Order>>>;
+
+  asio::awaitable<void> run();
+  asio::awaitable<void> apply(metadata::ImagePtr image);
+  asio::awaitable<void> look_at(std::vector<model::PartitionId> ids);
+  asio::awaitable<void> carry_out(Orders orders);
+  void give_orders(const metadata::TopicInfo& topic, Orders& orders) const;
+  void give_order(const metadata::TopicInfo& topic, const metadata::PartitionAssignment& assignment,
+                  Orders& orders) const;
+  void give_up_topic(const metadata::TopicInfo& topic, Orders& orders) const;
+  void note(const Outcome& outcome);
+
+  asio::awaitable<void> make_some();
+  void want_logs(const metadata::TopicInfo& topic);
+  void find_absent();
+  void delete_topics(const metadata::ClusterImage& image);
+  asio::awaitable<void> delete_topic(base::Uuid topic);
+  [[nodiscard]] storage::LogSpec spec_of(const metadata::TopicInfo& topic,
+                                         const metadata::PartitionAssignment& assignment) const;
+  [[nodiscard]] bool keeps(const metadata::PartitionAssignment& assignment) const;
+  [[nodiscard]] bool something_to_do() const;
+
+  Core& core_;
+  replication::ClusterView& view_;
+  replication::ReplicaReporter& reporter_;
+  base::Runtime& home_;
+  std::function<void(std::uint64_t)> on_applied_;
+  metadata::ImagePtr applied_;
+  std::uint64_t applied_version_ = 0;
+  std::vector<model::PartitionId> ready_;   ///< logs that nobody has looked at
+  std::set<model::PartitionId> looked_at_;  ///< logs that were reported as they are
+  bool looking_ = false;
+  bool recovered_ = false;
+  std::vector<model::PartitionId> known_;  ///< what recovery has to open
+  std::set<model::PartitionId> absent_;    ///< it did not get them
+  std::set<model::PartitionId> wanted_;    ///< their logs have to be made
+  base::TimePoint make_again_at_{};
+  std::set<base::Uuid> deletions_;  ///< under way, or done and not forgotten by the controller
+  bool stopping_ = false;
+  base::WaitList changed_;
+  base::TaskGroup tasks_;
+};
+
+}  // namespace mq::broker

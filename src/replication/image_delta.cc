@@ -1,0 +1,114 @@
+#include "replication/image_delta.h"
+
+#include <tuple>
+
+#include "base/log.h"
+
+namespace mq::replication {
+namespace {
+
+using metadata::ClusterImage;
+using metadata::ImagePtr;
+using metadata::PartitionAssignment;
+
+std::vector<model::BrokerId> ids_of(const std::vector<std::int32_t>& numbers) {
+  std::vector<model::BrokerId> ids;
+  ids.reserve(numbers.size());
+  for (const auto number : numbers) ids.emplace_back(number);
+  return ids;
+}
+
+PartitionAssignment assignment_of(const base::Uuid& topic,
+                                  const protocol::PartitionMetadata& partition) {
+  PartitionAssignment assignment;
+  assignment.id = {topic, partition.partition};
+  assignment.leader = model::BrokerId(partition.leader);
+  assignment.leader_epoch = model::LeaderEpoch(partition.leader_epoch);
+  assignment.version = model::PartitionVersion(partition.partition_version);
+  assignment.replicas = ids_of(partition.replicas);
+  assignment.isr = ids_of(partition.in_sync);
+  return assignment;
+}
+
+auto age_of(const PartitionAssignment& assignment) {
+  return std::tie(assignment.leader_epoch, assignment.version);
+}
+
+/// A setting that this release does not take is left out of what is in force.
+model::TopicSettings settings_of(const protocol::ImageTopic& topic,
+                                 const model::TopicSettings& defaults) {
+  model::TopicSettings settings = defaults;
+  for (const auto& [name, value] : topic.overrides) {
+    const auto refused = model::set_topic_setting(settings, name, value);
+    if (!refused) continue;
+    base::log_warning("metadata", "topic \"{}\": {} = {} is not in force here: {}", topic.name,
+                      name, value, refused->message);
+  }
+  return settings;
+}
+
+metadata::TopicPtr topic_of(const protocol::ImageTopic& topic, const ClusterImage* current,
+                            const model::TopicSettings& defaults) {
+  auto info = std::make_shared<metadata::TopicInfo>();
+  info->name = topic.name;
+  info->id = topic.id;
+  info->overrides = topic.overrides;
+  info->settings = settings_of(topic, defaults);
+  info->hidden_from = topic.hidden_from;
+  info->partitions.reserve(topic.partitions.size());
+  const auto before = current ? current->find_topic(topic.id) : nullptr;
+  for (const auto& partition : topic.partitions) {
+    auto assignment = assignment_of(topic.id, partition);
+    const auto* known = before ? before->find(partition.partition) : nullptr;
+    if (known && age_of(*known) > age_of(assignment)) assignment = *known;
+    info->partitions.push_back(std::move(assignment));
+  }
+  return info;
+}
+
+std::vector<metadata::BrokerInfo> brokers_of(const protocol::PullImageResponse& answer) {
+  std::vector<metadata::BrokerInfo> brokers;
+  for (const auto& broker : answer.brokers) {
+    metadata::BrokerInfo info;
+    info.id = model::BrokerId(broker.id);
+    info.epoch = model::BrokerEpoch(broker.epoch);
+    info.advertised = {broker.host, static_cast<std::uint16_t>(broker.port)};
+    info.alive = !broker.away;
+    brokers.push_back(std::move(info));
+  }
+  return brokers;
+}
+
+std::vector<metadata::DeletingTopic> deleting_of(const protocol::PullImageResponse& answer) {
+  std::vector<metadata::DeletingTopic> deleting;
+  for (const auto& topic : answer.deleting) deleting.push_back({topic.id, ids_of(topic.brokers)});
+  return deleting;
+}
+
+}  // namespace
+
+ImagePtr apply(const ImagePtr& current, const protocol::PullImageResponse& answer,
+               const model::TopicSettings& defaults) {
+  if (current && answer.version < current->version()) return nullptr;
+  std::vector<metadata::TopicPtr> topics;
+  topics.reserve(answer.topics.size());
+  for (const auto& topic : answer.topics)
+    topics.push_back(topic_of(topic, current.get(), defaults));
+  if (answer.base_version == 0) {
+    return std::make_shared<const ClusterImage>(
+        answer.cluster_id, model::BrokerId(answer.controller), brokers_of(answer),
+        std::move(topics), answer.version, deleting_of(answer));
+  }
+  const bool follows =
+      current && current->version() == answer.base_version &&
+      controller_epoch_of(answer.base_version) == controller_epoch_of(answer.version);
+  if (!follows) return nullptr;
+  metadata::ImageChange change;
+  change.removed = answer.removed;
+  change.topics = std::move(topics);
+  change.brokers = brokers_of(answer);
+  change.deleting = deleting_of(answer);
+  return std::make_shared<const ClusterImage>(current->with(std::move(change), answer.version));
+}
+
+}  // namespace mq::replication

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "metadata/cluster_image.h"
+#include "model/topic_settings.h"
+#include "protocol/pull_image.h"
+
+namespace mq::replication {
+
+/// The epoch of the controller that made an image, from its version; higher ones are newer.
+[[nodiscard]] constexpr std::uint64_t controller_epoch_of(std::uint64_t version) noexcept {
+  return version >> 32;
+}
+
+/// `current` (null: none yet) with what a controller's answer says. Null if the answer must not be
+/// taken: it is of an earlier controller than `current`, or a change of another image.
+///
+/// A partition never goes back: of what `current` and the answer say about it, the one with the
+/// higher leader epoch and version is kept (C2). Settings are `defaults` with the topic's own on
+/// top.
+[[nodiscard]] metadata::ImagePtr apply(const metadata::ImagePtr& current,
+                                       const protocol::PullImageResponse& answer,
+                                       const model::TopicSettings& defaults);
+
+}  // namespace mq::replication

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+
+#include "base/wait_list.h"
+#include "model/ids.h"
+#include "replication/cluster_view.h"
+#include "replication/controller_link.h"
+
+namespace mq::replication {
+
+struct ImagePullerConfig {
+  model::BrokerId broker;
+  model::TopicSettings topic_defaults;
+  base::Duration wait{std::chrono::seconds(5)};    ///< of one long poll
+  base::Duration margin{std::chrono::seconds(3)};  ///< behind it the controller counts as silent
+};
+
+/// Keeps a broker's view of the cluster new: one long poll after the other at the controller,
+/// whoever that is. Without a controller the view stays as it is, and the broker goes on with it.
+///
+/// The next pull comes only after applied() has said that the image is in force, because a pull
+/// tells the controller so. On the home runtime.
+class ImagePuller {
+ public:
+  /// Everything given outlives it.
+  ImagePuller(ImagePullerConfig config, ControllerLink& link, ClusterView& view,
+              base::Runtime& home);
+
+  void start();
+  /// After a registration.
+  void set_epoch(model::BrokerEpoch epoch);
+  /// The controller may be another one: no more waiting before the next try.
+  void try_now();
+  /// Leaders and removals of the image of this version are in force on all workers.
+  void applied(std::uint64_t version);
+  /// Why the last try brought nothing, for people; empty: it brought something.
+  [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
+  asio::awaitable<void> stop();
+
+ private:
+  asio::awaitable<void> run();
+  asio::awaitable<bool> pull();
+  bool take(const protocol::PullImageResponse& answer);
+  asio::awaitable<void> pause();
+  [[nodiscard]] bool may_pull() const;
+  bool fail(std::string why);
+
+  ImagePullerConfig config_;
+  ControllerLink& link_;
+  ClusterView& view_;
+  base::Runtime& home_;
+  model::BrokerEpoch epoch_;
+  std::uint64_t applied_ = 0;
+  bool snapshot_wanted_ = false;
+  bool hurry_ = false;
+  bool stopping_ = false;
+  base::Duration back_off_{};
+  std::string trouble_;
+  base::TimePoint trouble_since_{};
+  bool trouble_told_ = false;
+  base::WaitList changed_;
+  base::TaskGroup tasks_;
+};
+
+}  // namespace mq::replication

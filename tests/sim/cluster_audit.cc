@@ -1,0 +1,175 @@
+#include "sim/cluster_audit.h"
+
+#include <algorithm>
+
+#include "broker/worker.h"
+#include "metadata/node_values.h"
+#include "metadata/znode_layout.h"
+
+namespace mq::sim {
+namespace {
+
+namespace layout = metadata::layout;
+
+/// No session of a store has this number.
+constexpr std::uint64_t kAuditor = ~std::uint64_t{0};
+
+const std::string& path_of(const metadata::Operation& operation) {
+  return std::visit([](const auto& one) -> const std::string& { return one.path; }, operation);
+}
+
+bool below(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
+
+/// What only the controller writes. Folders are made by whoever comes first.
+bool is_the_controllers(std::string_view path) {
+  return below(path, layout::kTopics) || below(path, layout::kState) ||
+         below(path, layout::kDeleting);
+}
+
+}  // namespace
+
+ClusterAudit::ClusterAudit(BrokerMachine& world,
+                           const std::vector<std::unique_ptr<ClusterNode>>& nodes)
+    : world_(world), nodes_(nodes) {
+  auto& peer = world_.metadata->peers[kAuditor];
+  peer.lost = [] {};
+  peer.connected = [] {};
+  peer.changed = [this](const auto& operations) { world_.checked([&] { wrote(operations); }); };
+}
+
+void ClusterAudit::wrote(const std::vector<metadata::Operation>& operations) {
+  check_fence(operations);
+  for (const auto& operation : operations) {
+    const auto& path = path_of(operation);
+    if (std::holds_alternative<metadata::Check>(operation)) continue;
+    if (path == layout::kControllerEpoch) {
+      const auto epoch = world_.metadata->nodes.at(path).version;
+      require(epoch > controller_epoch_, "C1: the controller epoch went from {} to {}",
+              controller_epoch_, epoch);
+      controller_epoch_ = epoch;
+    }
+    if (below(path, layout::kState)) check_state(path);
+  }
+}
+
+/// C1: a write of the controller names the epoch of the present one.
+void ClusterAudit::check_fence(const std::vector<metadata::Operation>& operations) const {
+  const auto fenced = [&](const metadata::Operation& operation) {
+    const auto* const check = std::get_if<metadata::Check>(&operation);
+    return check && check->path == layout::kControllerEpoch && check->version == controller_epoch_;
+  };
+  const auto written = std::ranges::find_if(operations, [](const auto& operation) {
+    return !std::holds_alternative<metadata::Check>(operation) &&
+           is_the_controllers(path_of(operation));
+  });
+  require(written == operations.end() || std::ranges::any_of(operations, fenced),
+          "C1: {} was written without the check of controller epoch {}",
+          written == operations.end() ? "" : path_of(*written), controller_epoch_);
+}
+
+/// C4: a leader epoch never falls, and rises with each leadership.
+void ClusterAudit::check_state(const std::string& path) {
+  const auto node = world_.metadata->nodes.find(path);
+  if (node == world_.metadata->nodes.end()) {
+    partitions_.erase(path);
+    return;
+  }
+  const auto value = metadata::decode_partition_state(node->second.value);
+  if (!value) return;  // the folder of a topic
+  PartitionSeen now{value->leader_epoch.value(), value->leader.value(), -1};
+  for (const auto& member : value->isr) {
+    if (member.broker == value->leader) now.broker_epoch = member.epoch.value();
+  }
+  auto& before = partitions_[path];
+  require(now.leader_epoch >= before.leader_epoch, "C4: {}: the leader epoch fell from {} to {}",
+          path, before.leader_epoch, now.leader_epoch);
+  const bool another = now.leader != before.leader || now.broker_epoch != before.broker_epoch;
+  require(now.leader < 0 || !another || now.leader_epoch > before.leader_epoch ||
+              before.leader_epoch < 0,
+          "C4: {}: broker {} leads under broker epoch {} in the leader epoch {} of another", path,
+          now.leader, now.broker_epoch, now.leader_epoch);
+  before = now;
+}
+
+void ClusterAudit::observe() {
+  for (const auto& node : nodes_) {
+    look_at_image(*node);
+    if (node->broker()) look_at_logs(*node);
+  }
+}
+
+/// An image shows nothing that the store has not confirmed, and none is older than one before it.
+void ClusterAudit::look_at_image(const ClusterNode& node) {
+  auto image = node.image();
+  auto& seen = images_[node.id()];
+  if (!image) {
+    seen = nullptr;
+    return;
+  }
+  if (image == seen) return;
+  require(!seen || image->version() > seen->version(), "C2: {}: image {} came after {}",
+          node.name(), image->version(), seen ? seen->version() : 0);
+  for (const auto& [name, topic] : image->topics()) {
+    if (seen && seen->find_topic(topic->id) == topic) continue;
+    for (const auto& assignment : topic->partitions) {
+      const auto stored = world_.metadata->nodes.find(layout::partition_state(assignment.id));
+      if (stored == world_.metadata->nodes.end()) continue;  // deleted meanwhile
+      require(assignment.version.value() <= stored->second.version,
+              "rule 5: {}: the image has version {} of {}-{}, the store {}", node.name(),
+              assignment.version, name, assignment.id.partition, stored->second.version);
+      const auto value = metadata::decode_partition_state(stored->second.value);
+      require(assignment.version.value() < stored->second.version ||
+                  (value && value->leader_epoch == assignment.leader_epoch &&
+                   value->leader == assignment.leader),
+              "rule 5: {}: {}-{} is not as the store has it", node.name(), name,
+              assignment.id.partition);
+    }
+  }
+  seen = std::move(image);
+}
+
+/// R2: in one leader epoch of a partition one process appends.
+void ClusterAudit::look_at_logs(const ClusterNode& node) {
+  const auto& core = node.broker()->core();
+  for (const auto& worker : core.workers) {
+    for (const auto& [id, partition] : worker->partitions().all()) {
+      if (partition->failure()) continue;
+      const Writer writer{node.id(), node.lives()};
+      const auto epoch = partition->leader_epoch().value();
+      const auto [known, added] = writers_.emplace(std::pair(id, epoch), writer);
+      require(added || known->second == writer, "R2: {} is led in epoch {} by {} and by broker-{}",
+              id.text(), epoch, node.name(), known->second.node);
+    }
+  }
+}
+
+bool ClusterAudit::agrees(const metadata::ClusterImage& image) const {
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& assignment : topic->partitions) {
+      const auto stored = world_.metadata->nodes.find(layout::partition_state(assignment.id));
+      if (stored == world_.metadata->nodes.end() ||
+          stored->second.version != assignment.version.value() ||
+          assignment.leader == model::BrokerId())
+        return false;
+    }
+  }
+  const auto stored_topics = std::ranges::count_if(
+      world_.metadata->nodes, [](const auto& node) { return below(node.first, layout::kTopics); });
+  return static_cast<std::size_t>(stored_topics) == image.topics().size();
+}
+
+bool ClusterAudit::all_agree() const {
+  std::set<std::uint64_t> versions;
+  for (const auto& node : nodes_) {
+    const auto image = node->image();
+    if (!image || !agrees(*image)) return false;
+    versions.insert(image->version());
+  }
+  const auto leaders =
+      std::ranges::count_if(nodes_, [](const auto& node) { return node->controller() != nullptr; });
+  return versions.size() == 1 && leaders == 1;
+}
+
+}  // namespace mq::sim

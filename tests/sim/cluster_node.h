@@ -1,0 +1,78 @@
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "broker/broker.h"
+#include "sim/broker_life.h"
+#include "sim/broker_machine.h"
+#include "support/crashable_file_system.h"
+#include "support/sim_disk_executor.h"
+
+namespace mq::sim {
+
+/// How long the metadata store keeps the session of a process that it does not hear from.
+constexpr base::Duration kSessionTimeout = std::chrono::seconds(6);
+
+/// One machine of a cluster world, with its disk, and the broker process of the moment on it. Its
+/// processes share the metadata store with those of the other nodes, and each has a session in it
+/// that ends some time after the process can no longer reach the store.
+class ClusterNode {
+ public:
+  ClusterNode(BrokerMachine& world, std::int32_t id);
+  ~ClusterNode();
+
+  /// Begins a process; none is there.
+  void start();
+  /// Ends it. After a crash nothing that it does has an effect any more.
+  void end(BrokerEnd how);
+  /// The process has ended and was taken away: start() may be called.
+  [[nodiscard]] bool down() const noexcept { return life_ == nullptr; }
+  [[nodiscard]] bool serving() const noexcept;
+  /// Its start was refused, or it died by itself: only end() helps.
+  [[nodiscard]] bool broken() const noexcept;
+  /// It will die in the middle of its `changes`-th change to the disk from now.
+  void die_after(std::uint64_t changes);
+  /// The process goes on and does not reach the metadata store; its session may end meanwhile.
+  asio::awaitable<void> lose_the_store(base::Duration span);
+
+  [[nodiscard]] std::int32_t id() const noexcept { return id_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Of the process that lives; null: none, or it is dead.
+  [[nodiscard]] broker::Broker* broker() const noexcept;
+  /// Its newest image, null if it has none yet.
+  [[nodiscard]] metadata::ImagePtr image() const;
+  /// Null unless it leads the cluster and is ready.
+  [[nodiscard]] controller::ClusterController* controller() const;
+  [[nodiscard]] std::uint64_t lives() const noexcept { return lives_; }
+  [[nodiscard]] testing::SimFileSystem& files() noexcept { return files_; }
+  /// Of one that does not end.
+  [[nodiscard]] bool stuck() const noexcept { return stuck_; }
+
+ private:
+  struct Life;
+  using OpenedStore = base::Result<std::unique_ptr<metadata::MetadataStore>>;
+
+  asio::awaitable<OpenedStore> open_store(Life& life);
+  broker::BrokerParts parts(Life& life);
+  asio::awaitable<void> run_start(Life& life);
+  asio::awaitable<void> run_stop(Life& life);
+  asio::awaitable<void> expire_later(std::uint64_t session);
+  void die(Life& life, const char* where);
+  void forget_session(Life& life);
+
+  BrokerMachine& world_;
+  std::int32_t id_;
+  std::string name_;
+  testing::SimRandom random_;
+  testing::SimFileSystem files_;
+  int boots_ = 1;
+  std::uint64_t lives_ = 0;
+  bool store_was_lost_ = false;  ///< by the present process
+  bool stuck_ = false;
+  std::unique_ptr<Life> life_;
+};
+
+}  // namespace mq::sim

@@ -1,0 +1,392 @@
+#include "sim/cluster_world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "sim/clients.h"
+#include "sim/cluster_audit.h"
+#include "sim/cluster_node.h"
+#include "support/run.h"
+
+namespace mq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::WireError;
+
+struct ClusterTopic {
+  std::string name;
+  std::int32_t partitions = 1;
+  base::Uuid id;  ///< zero: none that we know of
+};
+
+class World {
+ public:
+  explicit World(std::uint64_t seed);
+  void run();
+  void report(Report& report);
+  /// False when something in it never ended; it must not be destroyed then.
+  [[nodiscard]] bool may_go() const noexcept { return may_go_; }
+
+ private:
+  // What runs beside the clients.
+  asio::awaitable<void> keep_alive(ClusterNode& node);
+  asio::awaitable<void> make_trouble();
+  asio::awaitable<void> change_topics();
+  asio::awaitable<void> make(ClusterTopic& topic);
+  asio::awaitable<void> remove(ClusterTopic& topic);
+  void check_refusal(const ClusterTopic& topic, const protocol::Status& status) const;
+  BrokerEnd draw_end(const ClusterNode& node);
+
+  void start_clients();
+  void calm_down();
+  void check_all();
+  void end_all();
+  void check_found(const SimConsumer& consumer);
+  [[nodiscard]] bool caught_up();
+  [[nodiscard]] bool all_serve() const;
+  [[nodiscard]] ClusterNode* leading_node();
+  [[nodiscard]] std::string newest_problem() const;
+  [[nodiscard]] base::Uuid id_of(const std::string& name);
+  [[nodiscard]] storage::PartitionLog* log_of(const model::PartitionId& id);
+  bool wait_for(const std::function<bool()>& done, base::Duration limit, std::string_view what);
+
+  BrokerMachine machine_;
+  SharedLedger ledger_;
+  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::optional<ClusterAudit> audit_;
+  std::vector<ClusterTopic> topics_;   // with clients, made once
+  std::vector<ClusterTopic> passing_;  // without, made and deleted
+  std::set<base::Uuid> deleted_;
+  std::vector<std::unique_ptr<SimProducer>> producers_;
+  std::vector<std::unique_ptr<SimConsumer>> consumers_;
+  std::size_t tasks_ = 0;  // of the world's own
+  bool calm_ = false;      // no more trouble
+  bool ending_ = false;
+  bool may_go_ = true;
+};
+
+World::World(std::uint64_t seed) : machine_(seed) {
+  const auto count = machine_.random.between(1, 3);
+  machine_.bootstrap.clear();
+  for (std::uint64_t i = 1; i <= count; ++i) {
+    nodes_.push_back(std::make_unique<ClusterNode>(machine_, static_cast<std::int32_t>(i)));
+    machine_.bootstrap.push_back(nodes_.back()->name() + ":9500");
+  }
+  audit_.emplace(machine_, nodes_);
+  ledger_.range =
+      [this](const model::PartitionId& id) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
+    auto* const log = log_of(id);
+    if (log == nullptr) return std::nullopt;
+    return std::pair(log->log_start_offset().value(), log->confirmed_end().value());
+  };
+  ledger_.leaving = [](const std::string&) { return false; };
+  machine_.simulator.on_step([this] {
+    if (!machine_.failed()) machine_.checked([this] { audit_->observe(); });
+  });
+}
+
+bool World::wait_for(const std::function<bool()>& done, base::Duration limit,
+                     std::string_view what) {
+  const auto stop = [&] { return machine_.failed() || done(); };
+  if (!machine_.simulator.run_until(stop, limit) && !what.empty())
+    machine_.fail(fmt::format("{}{}{}", what, newest_problem(),
+                              machine_.simulator.stuck() ? " (runs in a circle)" : ""));
+  return !machine_.failed() && done();
+}
+
+std::string World::newest_problem() const {
+  std::string text;
+  for (const auto& node : nodes_) {
+    const auto image = node->image();
+    text += fmt::format("; {}: {}, image {}", node->name(),
+                        node->down()      ? "down"
+                        : node->serving() ? "serves"
+                        : node->broken()  ? "broken"
+                                          : "starts or stops",
+                        image ? image->version() : 0);
+  }
+  return text;
+}
+
+ClusterNode* World::leading_node() {
+  const auto found =
+      std::ranges::find_if(nodes_, [](const auto& node) { return node->controller() != nullptr; });
+  return found == nodes_.end() ? nullptr : found->get();
+}
+
+base::Uuid World::id_of(const std::string& name) {
+  const auto* const node = leading_node();
+  const auto topic = node && node->image() ? node->image()->find_topic(name) : nullptr;
+  return topic ? topic->id : base::Uuid();
+}
+
+/// Where it is kept: nobody else has one of its directories.
+storage::PartitionLog* World::log_of(const model::PartitionId& id) {
+  for (const auto& node : nodes_) {
+    if (!node->serving()) continue;
+    if (auto* const log = node->broker()->core().disks->find(id)) return log;
+  }
+  return nullptr;
+}
+
+BrokerEnd World::draw_end(const ClusterNode& node) {
+  const auto dice = machine_.random.below(10);
+  if (dice < 3 && !node.broken()) return BrokerEnd::clean_stop;
+  return dice < 7 ? BrokerEnd::kill : BrokerEnd::power_cut;
+}
+
+/// One process after the other, with a while between them; the last one stays.
+asio::awaitable<void> World::keep_alive(ClusterNode& node) {
+  ++tasks_;
+  while (!ending_ && !machine_.failed()) {
+    node.start();
+    if (!calm_ && machine_.random.chance(0.15)) node.die_after(machine_.random.between(1, 1500));
+    const auto until = machine_.runtime.now() + machine_.random.duration(100ms, 40s);
+    const auto goes_on = [&] { return calm_ || machine_.runtime.now() < until; };
+    while (!ending_ && !machine_.failed() && !node.broken() && goes_on())
+      co_await machine_.runtime.sleep_for(20ms);
+    if (ending_ || machine_.failed()) break;
+    node.end(draw_end(node));
+    while (!node.down()) co_await machine_.runtime.sleep_for(10ms);
+    const auto pause = calm_ ? base::Duration() : machine_.random.duration(0ms, 15s);
+    const auto begin = machine_.runtime.now() + pause;
+    while (!ending_ && !calm_ && machine_.runtime.now() < begin)
+      co_await machine_.runtime.sleep_for(20ms);
+  }
+  if (!node.down()) node.end(machine_.failed() ? BrokerEnd::kill : BrokerEnd::clean_stop);
+  while (!node.down()) co_await machine_.runtime.sleep_for(10ms);
+  --tasks_;
+}
+
+asio::awaitable<void> World::make_trouble() {
+  ++tasks_;
+  while (!calm_ && !ending_ && !machine_.failed()) {
+    co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 6s));
+    if (calm_ || ending_) break;
+    auto& node = *nodes_[machine_.random.below(nodes_.size())];
+    const auto& other = *nodes_[machine_.random.below(nodes_.size())];
+    switch (machine_.random.below(6)) {
+      case 0:
+        machine_.simulator.trace("a connection is reset");
+        machine_.network.reset_one(machine_.random);
+        break;
+      case 1:
+        if (&other == &node) break;
+        machine_.simulator.trace(fmt::format("{} and {} are cut", node.name(), other.name()));
+        machine_.network.cut(node.name(), other.name());
+        co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 20s));
+        machine_.network.heal();
+        break;
+      case 2: {
+        constexpr std::uint64_t kShares[] = {10, 40, 100};
+        const auto percent = kShares[machine_.random.below(std::size(kShares))];
+        machine_.simulator.trace(fmt::format("{} % of the store's calls fail", percent));
+        machine_.set_metadata_faults(percent);
+        co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 8s));
+        machine_.set_metadata_faults(0);
+        break;
+      }
+      default:
+        co_await node.lose_the_store(machine_.random.duration(100ms, 20s));
+    }
+  }
+  --tasks_;
+}
+
+asio::awaitable<void> World::change_topics() {
+  ++tasks_;
+  while (!ending_ && !machine_.failed()) {
+    for (auto& topic : topics_) {
+      if (topic.id.is_zero()) co_await make(topic);
+    }
+    auto& topic = passing_[machine_.random.below(passing_.size())];
+    if (calm_) {
+      // Nothing more is begun.
+    } else if (topic.id.is_zero()) {
+      co_await make(topic);
+    } else {
+      co_await remove(topic);
+    }
+    co_await machine_.runtime.sleep_for(machine_.random.duration(50ms, 3s));
+  }
+  --tasks_;
+}
+
+/// What may go wrong with a change that every broker could make.
+void World::check_refusal(const ClusterTopic& topic, const protocol::Status& status) const {
+  constexpr WireError kExplained[] = {
+      WireError::metadata_unavailable, WireError::metadata_outcome_unknown,
+      WireError::not_controller,       WireError::timed_out,
+      WireError::shutting_down,        WireError::storage_full,
+      WireError::storage_failed};
+  require(std::ranges::find(kExplained, status.error()) != std::end(kExplained),
+          "{} was not changed: {}", topic.name, status.text);
+}
+
+asio::awaitable<void> World::make(ClusterTopic& topic) {
+  auto* const node = leading_node();
+  if (!node) co_return;
+  protocol::NewTopic wanted;
+  wanted.name = topic.name;
+  wanted.partitions = topic.partitions;
+  wanted.settings["segment.bytes"] = "1MiB";
+  const auto deadline = machine_.runtime.now() + 10s;
+  const auto made = co_await node->controller()->create_topic(std::move(wanted), false, deadline);
+  if (!made.status.ok() && made.status.error() != WireError::topic_exists)
+    co_return check_refusal(topic, made.status);
+  const auto id = made.status.ok() ? made.id : id_of(topic.name);
+  if (id.is_zero()) co_return;
+  require(!deleted_.contains(id), "C5: {} has its old uuid {} again", topic.name, id.hex());
+  topic.id = id;
+  machine_.simulator.trace(fmt::format("{} is {}", topic.name, topic.id.hex()));
+}
+
+asio::awaitable<void> World::remove(ClusterTopic& topic) {
+  auto* const node = leading_node();
+  if (!node) co_return;
+  const auto deadline = machine_.runtime.now() + 10s;
+  const auto removed = co_await node->controller()->delete_topic(topic.name, deadline);
+  // An earlier try may have done it.
+  if (!removed.status.ok() && removed.status.error() != WireError::unknown_topic)
+    co_return check_refusal(topic, removed.status);
+  machine_.simulator.trace(fmt::format("{} is gone, which was {}", topic.name, topic.id.hex()));
+  deleted_.insert(topic.id);
+  topic.id = {};
+}
+
+void World::start_clients() {
+  std::uint64_t number = 0;
+  const auto topics = machine_.random.between(1, 2);
+  for (std::uint64_t i = 0; i < topics; ++i) {
+    auto& topic = topics_.emplace_back();
+    topic.name = fmt::format("disk-{}", i);
+    topic.partitions = static_cast<std::int32_t>(machine_.random.between(1, 5));
+    const Acks acks = machine_.random.chance(0.7) ? Acks::all : Acks::leader;
+    producers_.push_back(
+        std::make_unique<SimProducer>(machine_, ledger_, ++number, topic.name, acks));
+    consumers_.push_back(
+        std::make_unique<SimConsumer>(machine_, ledger_, ++number, topic.name, topic.partitions));
+  }
+  for (int i = 0; i < 2; ++i) passing_.push_back({fmt::format("passing-{}", i), 2, {}});
+  for (const auto& producer : producers_) producer->start();
+  for (const auto& consumer : consumers_) consumer->start();
+}
+
+bool World::all_serve() const {
+  return std::ranges::all_of(nodes_, [](const auto& node) { return node->serving(); });
+}
+
+/// All faults are healed; every broker serves, and all believe the same.
+void World::calm_down() {
+  calm_ = true;
+  machine_.simulator.trace("all is calm");
+  wait_for([this] { return tasks_ <= nodes_.size() + 1; }, 2min, "the trouble does not end");
+  machine_.network.heal();
+  machine_.set_metadata_faults(0);
+  if (!wait_for([this] { return all_serve(); }, 5min, "not every broker serves")) return;
+  const auto made = [this] {
+    return std::ranges::none_of(topics_, [](const auto& topic) { return topic.id.is_zero(); });
+  };
+  if (!wait_for(made, 2min, "topics are not made")) return;
+  wait_for([this] { return audit_->all_agree(); }, 2min, "C7: the brokers do not agree");
+}
+
+bool World::caught_up() {
+  return std::ranges::all_of(consumers_, [this](const auto& consumer) {
+    const auto positions = consumer->positions();
+    const bool at_ends = std::ranges::all_of(positions, [&](const auto& entry) {
+      const auto& [name, position] = entry;
+      auto* const log = log_of({id_of(name.topic), name.partition});
+      return log != nullptr && position >= log->confirmed_end().value();
+    });
+    return consumer->rewound() && !positions.empty() && at_ends;
+  });
+}
+
+void World::check_all() {
+  for (const auto& producer : producers_) producer->quiesce();
+  const auto settled = [this] {
+    return std::ranges::all_of(producers_, [](const auto& one) { return one->settled(); });
+  };
+  if (!wait_for(settled, 3min, "CLI-1: producers have records without a result")) return;
+  for (const auto& consumer : consumers_) consumer->read_all_again();
+  const auto read = [this] { return caught_up(); };
+  if (!wait_for(read, 30min, "consumers do not reach the end of their partitions")) return;
+  for (const auto& consumer : consumers_) check_found(*consumer);
+  const auto forgotten = [this] {
+    const auto& nodes = machine_.metadata->nodes;
+    return std::ranges::none_of(
+        nodes, [](const auto& node) { return node.first.starts_with("/deleting/"); });
+  };
+  wait_for(forgotten, 3min, "MET-2: something of deleted topics is left");
+}
+
+void World::check_found(const SimConsumer& consumer) {
+  std::map<std::uint64_t, const SentRecords*> senders;
+  for (const auto& producer : producers_) senders[producer->sent().producer()] = &producer->sent();
+  const auto id = id_of(consumer.topic());
+  require(consumer.topic_read().value_or(id) == id, "C5: {} is {} and holds records of {}",
+          consumer.topic(), id.hex(), consumer.topic_read().value_or(id).hex());
+  for (const auto& [partition, found] : consumer.found()) {
+    auto& ledger = ledger_.of({id, partition});
+    ledger.check_complete(found);
+    check_order(ledger.name(), found, senders);
+  }
+}
+
+void World::end_all() {
+  for (const auto& producer : producers_) producer->stop();
+  for (const auto& consumer : consumers_) consumer->stop();
+  const auto stopped = [this] {
+    return std::ranges::all_of(producers_, [](const auto& one) { return one->stopped(); }) &&
+           std::ranges::all_of(consumers_, [](const auto& one) { return one->stopped(); });
+  };
+  // After a violation the world still has to be left in an orderly way.
+  if (!machine_.simulator.run_until(stopped, 10min)) {
+    machine_.fail("a client does not stop");
+    may_go_ = false;
+  }
+  ending_ = true;
+  if (!machine_.simulator.run_until([this] { return tasks_ == 0; }, 10min)) {
+    machine_.fail("a broker does not stop" + newest_problem());
+    may_go_ = false;
+  }
+}
+
+void World::run() {
+  start_clients();
+  for (const auto& node : nodes_) machine_.spawn("node", keep_alive(*node));
+  machine_.spawn("topics", change_topics());
+  machine_.spawn("trouble", make_trouble());
+  wait_for([] { return false; }, machine_.random.duration(5s, 150s), "");
+  if (!machine_.failed()) calm_down();
+  if (!machine_.failed()) machine_.checked([this] { check_all(); });
+  end_all();
+}
+
+void World::report(Report& report) {
+  report.violation = machine_.violation;
+  report.trace_hash = machine_.simulator.trace_hash();
+  report.steps = machine_.simulator.steps();
+  for (const auto& node : nodes_) report.lives += node->lives();
+  for (const auto& producer : producers_) report.records += producer->sent().delivered();
+  report.trace = machine_.simulator.recent_trace();
+}
+
+}  // namespace
+
+Report run_cluster_world(std::uint64_t seed) {
+  Report report;
+  report.world = "cluster";
+  report.seed = seed;
+  auto world = std::make_unique<World>(seed);
+  world->run();
+  world->report(report);
+  if (!world->may_go()) (void)world.release();
+  return report;
+}
+
+}  // namespace mq::sim
