@@ -20,6 +20,7 @@ cmake --install "$build" --prefix "$prefix" >"$scratch/log" 2>&1 || {
 
 for path in bin/mqbroker bin/mqctl include/mq/mq.h include/mq/errors.def lib/systemd/system/mqbroker.service lib/sysusers.d/mq.conf \
   lib/tmpfiles.d/mq.conf share/doc/mq/README.md share/doc/mq/LICENSE share/doc/mq/CHANGELOG.md share/doc/mq/examples/broker.toml \
+  share/doc/mq/examples/cluster/broker.toml share/doc/mq/examples/zookeeper/zoo.cfg \
   share/bash-completion/completions/mqctl share/zsh/vendor-completions/_mqctl share/fish/vendor_completions.d/mqctl.fish; do
   if [ ! -s "$prefix/$path" ]; then wrong "$path is missing or empty"; fi
 done

@@ -1,0 +1,120 @@
+"""Three brokers from the example configurations that operators start with, and the command line against them."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from daemon import Broker, Case, ctl, program, wait_until
+from zookeeper import ZooKeeper, available
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "deploy/examples"
+
+
+class FromExamples(Case):
+    def setUp(self):
+        super().setUp()
+        self.zookeeper = ZooKeeper(EXAMPLES / "zookeeper/zoo.cfg")
+        self.addCleanup(self.zookeeper.end)
+        self.zookeeper.start()
+        self.three = {}
+        for number in (1, 2, 3):
+            broker = Broker(broker_id=number)
+            broker.config.write_text((EXAMPLES / "cluster/broker.toml").read_text())
+            self.addCleanup(broker.end)
+            self.three[number] = broker
+            self.start(number)
+        self.all = ",".join(broker.address for broker in self.three.values())
+
+    def start(self, number):
+        """What differs on this machine from three of one's own."""
+        broker = self.three[number]
+        broker.start(
+            "--set", f"broker.id={number}", "--set", f"broker.metadata=zookeeper://127.0.0.1:{self.zookeeper.port}/mq",
+            "--set", f"storage.disk.path={broker.data}", "--set", f"listener.clients.bind={broker.address}",
+            "--set", f"listener.clients.advertised={broker.address}")
+
+    def ctl(self, *words, stdin=b"", code=0, brokers=None):
+        done = ctl("-b", brokers or self.all, *words, stdin=stdin)
+        self.assertEqual(done.code, code, f"{words}: {done.out}{done.err}")
+        return done
+
+    def items(self, *words, **options):
+        return json.loads(self.ctl(*words, "-o", "json", **options).out)["items"]
+
+    def healthy(self, level="3"):
+        return ctl("-b", self.all, "health", "--level", level).code == 0
+
+    def test_a_topic_lives_on_all_of_them_and_follows_them(self):
+        self.ctl("health", "--wait", "20s")
+        self.ctl("topic", "create", "orders", "--partitions", "12")
+        leaders = {item["leader"] for item in self.items("partition", "list")}
+        self.assertEqual(leaders, {1, 2, 3})
+        self.assertEqual([item["state"] for item in self.items("broker", "list")], ["up"] * 3)
+        lines = [f"k{i}:v{i}" for i in range(300)]
+        self.ctl("produce", "orders", "-K", ":", stdin="\n".join(lines).encode())
+        read = self.ctl("consume", "orders", "-e", "-f", "%k:%v\\n", brokers=self.three[2].address).out.split()
+        self.assertEqual(sorted(read), sorted(lines))
+        # Any one of the addresses may be dead.
+        start = time.monotonic()
+        self.assertEqual(self.items("topic", "list", brokers=f"127.0.0.1:1,{self.three[3].address}")[0]["records"], 300)
+        self.assertLess(time.monotonic() - start, 5)
+        # Changes go to the controller, whoever is asked.
+        for age, broker in zip(("8d", "9d", "10d"), self.three.values()):
+            self.ctl("topic", "alter", "orders", "-c", f"retention.age={age}", brokers=broker.address)
+            settings = self.items("topic", "describe", "orders")[0]["settings"]
+            self.assertEqual(settings["retention.age"], {"value": age, "origin": "topic"})
+        self.ctl("topic", "add-partitions", "orders", "--total", "15")
+        self.assertEqual(self.items("topic", "list")[0]["partitions"], 15)
+
+        # One goes: it is named, its partitions have no leader, the others go on, also without the controller.
+        gone = int(self.items("broker", "describe", "1")[0]["controller"])
+        self.three[gone].kill9()
+        wait_until(lambda: self.items("partition", "list", "--leaderless"), 30, "partitions without a leader")
+        self.assertEqual({item["replicas"][0] for item in self.items("partition", "list", "--leaderless")}, {gone})
+        states = {item["broker"]: item["state"] for item in self.items("broker", "list")}
+        self.assertEqual(states.pop(gone), "away")
+        self.assertEqual(set(states.values()), {"up"})
+        self.ctl("health", code=10)
+        self.assertIn(f"broker {gone} ", self.ctl("status").out)
+        wait_until(lambda: ctl("-b", self.all, "topic", "create", "news", "--partitions", "4").code == 0, 30, "a topic is made")
+        self.assertEqual(self.items("partition", "list", "news", "--broker", str(gone)), [])
+        # It comes back, and so does everything that was on it.
+        self.start(gone)
+        wait_until(self.healthy, 30, "all is well")
+        read = self.ctl("consume", "orders", "-e", "-f", "%k:%v\\n").out.split()
+        self.assertEqual(sorted(read), sorted(lines))
+        for broker in self.three.values():
+            self.assertEqual(broker.stop(), 0)
+
+    def test_settings_in_force_are_shown_for_each(self):
+        shown = self.items("config", "show", "--changed")
+        ids = {item["broker"]: item["value"] for item in shown if item["key"] == "broker.id"}
+        self.assertEqual(ids, {1: "1", 2: "2", 3: "3"})
+        self.assertIn("--set", {item["origin"] for item in shown})
+
+
+class Readme(unittest.TestCase):
+    def test_its_line_makes_a_good_configuration_of_the_example(self):
+        readme = (EXAMPLES.parents[1] / "README.md").read_text()
+        line = next(line for line in readme.splitlines() if line.startswith("sed ") and "cluster/broker.toml" in line)
+        with tempfile.TemporaryDirectory(prefix="mq-readme-") as folder:
+            line = line.replace("/usr/share/doc/mq/examples", str(EXAMPLES)).replace("/etc/mq", folder)
+            subprocess.run(["bash", "-ec", f"number=3; {line}"], check=True, timeout=30)
+            done = subprocess.run([program("mqbroker"), "--check", "--config", f"{folder}/broker.toml"],
+                                  capture_output=True, timeout=30)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = done.stdout.decode()
+        self.assertRegex(out, r"(?m)^broker\.id = 3 ")
+        self.assertRegex(out, r'(?m)^listener\.clients\.advertised = "mq3:9500"')
+        self.assertRegex(out, r'(?m)^broker\.metadata = "zookeeper://zk1:2181,zk2:2181,zk3:2181/mq"')
+
+
+if __name__ == "__main__":
+    if not available():
+        print("skipped: no java or no /usr/share/java/zookeeper.jar (packages libzookeeper-java, default-jre-headless)")
+        sys.exit(77)
+    unittest.main(verbosity=2)
