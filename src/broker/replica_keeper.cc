@@ -7,7 +7,6 @@
 #include "broker/error_map.h"
 #include "broker/hop.h"
 #include "broker/worker.h"
-#include "controller/status.h"
 
 namespace mq::broker {
 
@@ -213,7 +212,9 @@ asio::awaitable<void> ReplicaKeeper::run() {
       co_await apply(image);
     } else if (!ready_.empty()) {
       looking_ = true;
-      co_await look_at(std::exchange(ready_, {}));
+      auto ready = std::move(ready_);
+      ready_.clear();
+      co_await look_at(std::move(ready));
       looking_ = false;
       changed_.notify_all();
     } else {
@@ -353,7 +354,10 @@ asio::awaitable<void> ReplicaKeeper::make_some() {
   for (const auto& id : ids) {
     wanted_.insert(id);
     const auto topic = image->find_topic(id.topic);
-    reporter_.failed(id, controller::storage_status(made.error(), topic->name, core_.id));
+    auto reason = core_.status(to_wire(made.error()),
+                               fmt::format("the logs of topic \"{}\" could not be opened: {}",
+                                           topic->name, made.error().message()));
+    reporter_.failed(id, std::move(reason));
   }
 }
 

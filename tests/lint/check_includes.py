@@ -41,7 +41,7 @@ THIRD_PARTY = [
     (re.compile(r'nlohmann/'), {'mqctl'}, False),
 ]
 # Headers that exist to be included by their folder's .cc files and by nothing else may hold what other headers may not.
-INTERNAL = {'src/protocol/codec.h'}
+INTERNAL = {'src/protocol/codec.h', 'src/protocol/partition_codec.h', 'src/protocol/topics_codec.h'}
 PUBLIC_FORBIDDEN = re.compile(r'.*/|.*\.h$|.*\.hpp$')  # the standard library's headers have neither slash nor suffix
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', re.M)
 

@@ -23,7 +23,7 @@ testing::RawClient greeted(BrokerWorld& world, std::uint64_t instance = 1) {
   return client;
 }
 
-// PAR-4, MET-3
+// PAR-4, CTL-5
 TEST(BrokerStart, ARestartKeepsRecordsAndRaisesTheLeaderEpoch) {
   BrokerWorld world(1, 2);
   ASSERT_TRUE(world.start());
