@@ -104,7 +104,7 @@ void MetadataCache::apply_brokers(const protocol::MetadataResponse& response) {
   if (!live.empty()) pool_.set_brokers(live);
 }
 
-/// Brokers take over a new image one after the other, so an answer may be older than the one
+/// CLI-6. Brokers take over a new image one after the other, so an answer may be older than the one
 /// before. What was known from a newer one stays: a leader does not go back, a topic that was
 /// deleted does not come back, and one that is there is not taken for deleted.
 void MetadataCache::apply_topic(const protocol::TopicMetadata& topic, std::uint64_t version) {

@@ -251,6 +251,26 @@ TEST_F(SeveralBrokersTest, ADeadBrokerDelaysNobodyElsesPartitions) {
   EXPECT_TRUE(results.at("lost"));
 }
 
+TEST_F(SeveralBrokersTest, AllBrokersAwayAreNotStormed) {
+  add_topic("orders", {1, 2, 3});
+  auto made = config<ProducerConfig>();
+  std::size_t lines = 0;
+  made.log = [&lines](LogLevel, std::string_view) { ++lines; };
+  made.delivery_timeout = std::chrono::minutes(10);
+  start_producer(made);
+  const auto orders = topic("orders");
+  for (auto& [id, one] : brokers) run(simulator, one->stop());
+  for (int i = 0; i < 3; ++i) send(*orders, fmt::format("waiting{}", i), i);
+  simulator.run_for(seconds(10));
+  const auto before = producer->client().pool.attempts();
+  lines = 0;
+  simulator.run_for(seconds(60));
+  const auto attempts = producer->client().pool.attempts() - before;
+  EXPECT_LE(attempts, 130U);  // two per second of all addresses together
+  EXPECT_GE(attempts, 20U);
+  EXPECT_LE(lines, 30U);
+}
+
 TEST_F(SeveralBrokersTest, APartitionWithoutALeaderWaitsForOne) {
   add_topic("orders", {-1});
   start_producer(config<ProducerConfig>());
@@ -277,6 +297,7 @@ TEST_F(SeveralBrokersTest, ARecordThatFoundNoLeaderSaysSo) {
   EXPECT_EQ(error.message, "orders/0: not acknowledged within 2000 ms: it has no leader");
 }
 
+// CLI-6.
 TEST_F(SeveralBrokersTest, AnOlderImageTakesNothingBack) {
   add_topic("orders", {1});
   broker(1).freeze_image();
@@ -295,11 +316,23 @@ TEST_F(SeveralBrokersTest, AnOlderImageTakesNothingBack) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->topics[0].partitions[0].leader, 1);
   EXPECT_EQ(metadata.leader(id), 2);
-  // Nor is a topic gone that the older image does not know yet.
-  cluster->topics.erase("orders");
+}
+
+// CLI-6.
+TEST_F(SeveralBrokersTest, ATopicIsNotGoneBecauseAnOlderImageDoesNotKnowItYet) {
   broker(1).freeze_image();
-  cluster->topics.clear();
-  EXPECT_FALSE(metadata.gone(orders->id));
+  add_topic("late", {2});
+  start_producer(config<ProducerConfig>("broker-2:9500"));
+  const auto late = topic("late");
+  auto& metadata = producer->client().metadata;
+  run(simulator, broker(2).stop());
+  run(simulator, broker(3).stop());
+  protocol::MetadataRequest request;
+  request.topics = {"late"};
+  const auto answer = run(simulator, metadata.fetch(request, simulator.now() + seconds(20)));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->topics[0].status.error(), WireError::unknown_topic);
+  EXPECT_FALSE(metadata.gone(late->id));
 }
 
 TEST_F(SeveralBrokersTest, ChangesGoToTheControllerAndFollowIt) {
