@@ -157,7 +157,6 @@ WireError map(metadata::MetadataErrc code) noexcept {
 WireError map(controller::ControllerErrc code) noexcept {
   switch (code) {
     case controller::ControllerErrc::broker_id_in_use:
-    case controller::ControllerErrc::another_controller:
     case controller::ControllerErrc::not_controller:
     case controller::ControllerErrc::damaged_metadata:
       return WireError::internal;

@@ -74,7 +74,7 @@ asio::awaitable<Result<void>> Membership::start(std::function<void(const std::st
   waiting_ = std::move(waiting);
   member_.on_waiting([this](const std::string& text) { waiting_(text); });
   member_.on_epoch([this](model::BrokerEpoch epoch) { adopt_epoch(epoch); });
-  candidate_.on_controller([this](controller::ClusterController* local) {
+  candidate_.on_controller([this](controller::Controller* local) {
     route_.set_local(local);
     try_now();
   });

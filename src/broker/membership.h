@@ -18,7 +18,7 @@ namespace mq::broker {
 
 struct MembershipConfig {
   controller::MemberConfig member;
-  controller::ClusterConfig controller;
+  controller::ControllerConfig controller;
 };
 
 /// A call that the controller of this process answers, or the one that leads the cluster elsewhere.
@@ -28,7 +28,7 @@ class ControllerRoute final : public replication::ControllerLink {
       : home_(home), remote_(remote) {}
 
   /// Null: the controller is not in this process.
-  void set_local(controller::ClusterController* local) noexcept { local_ = local; }
+  void set_local(controller::Controller* local) noexcept { local_ = local; }
 
   asio::awaitable<base::Result<protocol::PullImageResponse>> pull(
       protocol::PullImageRequest request, base::TimePoint deadline) override;
@@ -38,7 +38,7 @@ class ControllerRoute final : public replication::ControllerLink {
  private:
   base::Runtime& home_;
   replication::RemoteController& remote_;
-  controller::ClusterController* local_ = nullptr;
+  controller::Controller* local_ = nullptr;
 };
 
 /// This broker's part in the cluster: registered and with a lease, a candidate for the controller,
@@ -65,7 +65,7 @@ class Membership {
   [[nodiscard]] replication::ReplicaReporter& reporter() noexcept { return reporter_; }
 
   /// Null while this process has no controller that is ready.
-  [[nodiscard]] controller::ClusterController* controller() const noexcept {
+  [[nodiscard]] controller::Controller* controller() const noexcept {
     return candidate_.controller();
   }
   /// Who is known to lead the cluster; nothing: nobody.

@@ -25,7 +25,7 @@ std::optional<ControllerAddress> address_in(const metadata::Node& node) {
 
 }  // namespace
 
-Candidate::Candidate(ClusterConfig config, metadata::MetadataStore& store, Member& member,
+Candidate::Candidate(ControllerConfig config, metadata::MetadataStore& store, Member& member,
                      base::Runtime& home)
     : config_(std::move(config)),
       store_(store),
@@ -155,7 +155,7 @@ asio::awaitable<Result<metadata::Node>> Candidate::load_epoch() {
 asio::awaitable<Result<void>> Candidate::lead(std::int32_t controller_epoch) {
   std::weak_ptr<bool> alive = alive_;
   controller_ =
-      std::make_unique<ClusterController>(config_, store_, home_, controller_epoch, [this, alive] {
+      std::make_unique<Controller>(config_, store_, home_, controller_epoch, [this, alive] {
         if (!alive.expired()) wake();
       });
   const auto loaded = co_await controller_->load();

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "controller/cluster_controller.h"
+#include "controller/controller.h"
 #include "controller/member.h"
 
 namespace mq::controller {
@@ -18,7 +18,7 @@ struct ControllerAddress {
 };
 
 /// Every broker would be the controller; the metadata store lets one (CTL-1). This one tries when
-/// nobody is, and watches otherwise (CTL-6). While it is elected it owns a ClusterController, which
+/// nobody is, and watches otherwise (CTL-6). While it is elected it owns a Controller, which
 /// ends as soon as the session is lost or another controller has been elected; then it is a
 /// candidate again.
 ///
@@ -26,7 +26,7 @@ struct ControllerAddress {
 class Candidate {
  public:
   /// Everything given outlives it. `config.broker` and `config.advertised` are the member's.
-  Candidate(ClusterConfig config, metadata::MetadataStore& store, Member& member,
+  Candidate(ControllerConfig config, metadata::MetadataStore& store, Member& member,
             base::Runtime& home);
   ~Candidate();
   Candidate(const Candidate&) = delete;
@@ -34,7 +34,7 @@ class Candidate {
 
   /// Called with the controller of this process when it has one that is ready, and with null before
   /// it ends: no new calls after that; calls under way end by themselves before it is destroyed.
-  void on_controller(std::function<void(ClusterController*)> listener) {
+  void on_controller(std::function<void(Controller*)> listener) {
     controller_listeners_.push_back(std::move(listener));
   }
   /// Called whenever another broker (or this one) turns out to lead, or nobody does.
@@ -45,7 +45,7 @@ class Candidate {
   /// After Member::start(), and with the listeners in place.
   void start();
   /// Null while this broker is not the controller, or not ready yet.
-  [[nodiscard]] ClusterController* controller() const noexcept {
+  [[nodiscard]] Controller* controller() const noexcept {
     return ready_ ? controller_.get() : nullptr;
   }
   [[nodiscard]] const std::optional<ControllerAddress>& leader() const noexcept { return leader_; }
@@ -68,19 +68,19 @@ class Candidate {
   void set_leader(std::optional<ControllerAddress> leader);
   void wake();
 
-  ClusterConfig config_;
+  ControllerConfig config_;
   metadata::MetadataStore& store_;
   Member& member_;
   base::Runtime& home_;
   NodeWriter writer_;
-  std::unique_ptr<ClusterController> controller_;
+  std::unique_ptr<Controller> controller_;
   bool ready_ = false;
   bool woken_ = false;
   bool watching_ = false;
   bool stopping_ = false;
   std::optional<ControllerAddress> leader_;
   std::string trouble_;
-  std::vector<std::function<void(ClusterController*)>> controller_listeners_;
+  std::vector<std::function<void(Controller*)>> controller_listeners_;
   std::vector<std::function<void(const std::optional<ControllerAddress>&)>> leader_listeners_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of callbacks that come later
   base::WaitList changed_;

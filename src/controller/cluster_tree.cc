@@ -57,7 +57,17 @@ Result<void> add_states(TopicTree& topic, std::span<const std::optional<metadata
   return {};
 }
 
-}  // namespace
+metadata::PartitionAssignment to_assignment(const metadata::TopicPartition& partition,
+                                            const PartitionNode& node) {
+  metadata::PartitionAssignment assignment;
+  assignment.id = node.id;
+  assignment.leader = node.state.leader;
+  assignment.leader_epoch = node.state.leader_epoch;
+  assignment.version = model::PartitionVersion(node.version);
+  assignment.replicas = partition.replicas;
+  for (const auto& member : node.state.isr) assignment.isr.push_back(member.broker);
+  return assignment;
+}
 
 asio::awaitable<Result<std::vector<std::string>>> list_topics(metadata::MetadataStore& store) {
   const auto nodes = co_await store.children(std::string(layout::kTopics));
@@ -72,37 +82,10 @@ asio::awaitable<Result<std::vector<std::string>>> list_topics(metadata::Metadata
   co_return std::move(names);
 }
 
-asio::awaitable<Result<TopicTree>> load_topic_node(metadata::MetadataStore& store,
-                                                   std::string name) {
-  const auto node = co_await store.get(layout::topic(name));
-  if (!node) co_return node.error();
-  co_return parse_topic(name, *node);
+asio::awaitable<Result<std::vector<base::Uuid>>> list_deleting(metadata::MetadataStore& store) {
+  const auto names = co_await store.children(std::string(layout::kDeleting));
+  co_return to_uuids(names, layout::kDeleting);
 }
-
-asio::awaitable<Result<TopicTree>> load_topic(metadata::MetadataStore& store, std::string name) {
-  auto topic = co_await load_topic_node(store, std::move(name));
-  if (!topic) co_return topic.error();
-  const auto paths = state_paths(*topic);
-  const auto states = co_await store.get_many(paths);
-  if (!states) co_return states.error();
-  const auto added = add_states(*topic, *states, paths);
-  if (!added) co_return added.error();
-  co_return std::move(topic);
-}
-
-asio::awaitable<Result<std::vector<TopicTree>>> load_topics(metadata::MetadataStore& store) {
-  const auto names = co_await list_topics(store);
-  if (!names) co_return names.error();
-  std::vector<TopicTree> topics;
-  for (const auto& name : *names) {
-    auto topic = co_await load_topic(store, name);
-    if (!topic) co_return topic.error();
-    topics.push_back(std::move(*topic));
-  }
-  co_return std::move(topics);
-}
-
-namespace {
 
 asio::awaitable<Result<std::vector<TopicTree>>> load_topic_nodes(metadata::MetadataStore& store) {
   const auto names = co_await list_topics(store);
@@ -165,26 +148,9 @@ asio::awaitable<Result<ClusterTree>> load_tree(metadata::MetadataStore& store) {
   co_return std::move(tree);
 }
 
-asio::awaitable<Result<std::vector<base::Uuid>>> list_deleting(metadata::MetadataStore& store) {
-  const auto names = co_await store.children(std::string(layout::kDeleting));
-  co_return to_uuids(names, layout::kDeleting);
-}
-
 asio::awaitable<Result<std::vector<base::Uuid>>> list_state(metadata::MetadataStore& store) {
   const auto names = co_await store.children(std::string(layout::kState));
   co_return to_uuids(names, layout::kState);
-}
-
-metadata::PartitionAssignment to_assignment(const metadata::TopicPartition& partition,
-                                            const PartitionNode& node) {
-  metadata::PartitionAssignment assignment;
-  assignment.id = node.id;
-  assignment.leader = node.state.leader;
-  assignment.leader_epoch = node.state.leader_epoch;
-  assignment.version = model::PartitionVersion(node.version);
-  assignment.replicas = partition.replicas;
-  for (const auto& member : node.state.isr) assignment.isr.push_back(member.broker);
-  return assignment;
 }
 
 metadata::TopicInfo to_info(const TopicTree& topic, const model::TopicSettings& defaults) {

@@ -14,9 +14,6 @@ class ControllerCategory : public boost::system::error_category {
         return "another live broker has this id";
       case ControllerErrc::damaged_metadata:
         return "the metadata is damaged";
-      case ControllerErrc::another_controller:
-        return "another live broker leads this cluster, and clusters of several brokers are not "
-               "available in this release";
       case ControllerErrc::not_controller:
         return "this broker is not the controller any more";
     }

@@ -8,7 +8,6 @@ namespace mq::controller {
 enum class ControllerErrc {
   broker_id_in_use = 1,  ///< another live process has registered this broker id
   damaged_metadata,      ///< a node is missing or does not parse; the log line names it
-  another_controller,    ///< another live process leads the cluster that this store describes
   not_controller,        ///< another broker has been elected, or may have been
 };
 

@@ -10,8 +10,4 @@ namespace mq::controller {
 
 /// The answer for a change that the metadata store kept from being made.
 protocol::Status metadata_status(const base::Error& error, model::BrokerId broker);
-/// The answer for a topic whose logs could not be opened.
-protocol::Status storage_status(const base::Error& error, std::string_view topic,
-                                model::BrokerId broker);
-
 }  // namespace mq::controller

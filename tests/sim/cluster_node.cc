@@ -55,7 +55,7 @@ metadata::ImagePtr ClusterNode::image() const {
   return alive && alive->core().membership ? alive->core().image() : nullptr;
 }
 
-controller::ClusterController* ClusterNode::controller() const {
+controller::Controller* ClusterNode::controller() const {
   const auto* const alive = broker();
   return alive && alive->core().membership ? alive->core().membership->controller() : nullptr;
 }
@@ -148,6 +148,17 @@ asio::awaitable<void> ClusterNode::expire_later(std::uint64_t session) {
   metadata::expire_session(*world_.metadata, session);
 }
 
+void ClusterNode::cut_from_store() {
+  if (!broker() || life_->store == nullptr) return;
+  store_was_lost_ = true;
+  metadata::cut_off(*world_.metadata, life_->store->session());
+}
+
+void ClusterNode::rejoin_store() {
+  if (broker() && life_->store != nullptr)
+    metadata::reconnect(*world_.metadata, life_->store->session());
+}
+
 asio::awaitable<void> ClusterNode::lose_the_store(base::Duration span) {
   if (!life_ || life_->ending || life_->store == nullptr || life_->files.dead()) co_return;
   const auto session = life_->store->session();
@@ -169,6 +180,7 @@ asio::awaitable<void> ClusterNode::lose_the_store(base::Duration span) {
 }
 
 void ClusterNode::end(BrokerEnd how) {
+  if (down()) return;
   Life& life = *life_;
   if (std::exchange(life.ending, true)) return;
   world_.simulator.trace(fmt::format("{} {}", name_,

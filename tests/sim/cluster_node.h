@@ -35,6 +35,9 @@ class ClusterNode {
   [[nodiscard]] bool broken() const noexcept;
   /// It will die in the middle of its `changes`-th change to the disk from now.
   void die_after(std::uint64_t changes);
+  /// The same as long as its owner wants; the session goes on.
+  void cut_from_store();
+  void rejoin_store();
   /// The process goes on and does not reach the metadata store; its session may end meanwhile.
   asio::awaitable<void> lose_the_store(base::Duration span);
 
@@ -45,7 +48,7 @@ class ClusterNode {
   /// Its newest image, null if it has none yet.
   [[nodiscard]] metadata::ImagePtr image() const;
   /// Null unless it leads the cluster and is ready.
-  [[nodiscard]] controller::ClusterController* controller() const;
+  [[nodiscard]] controller::Controller* controller() const;
   [[nodiscard]] std::uint64_t lives() const noexcept { return lives_; }
   [[nodiscard]] testing::SimFileSystem& files() noexcept { return files_; }
   /// Of one that does not end.

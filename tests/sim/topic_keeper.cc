@@ -116,7 +116,7 @@ asio::awaitable<void> TopicKeeper::remove(SimTopic& topic) {
 }
 
 /// Null while it has lost its session or waits for the store.
-controller::ClusterController* TopicKeeper::controller() const {
+controller::Controller* TopicKeeper::controller() const {
   return present_.life->broker().core().membership->controller();
 }
 

@@ -9,7 +9,7 @@
 #include "sim/clients.h"
 
 namespace mq::controller {
-class ClusterController;
+class Controller;
 }
 
 namespace mq::sim {
@@ -49,7 +49,7 @@ class TopicKeeper {
 
  private:
   void draw_topics();
-  [[nodiscard]] controller::ClusterController* controller() const;
+  [[nodiscard]] controller::Controller* controller() const;
   asio::awaitable<void> run();
   asio::awaitable<void> make(SimTopic& topic);
   asio::awaitable<void> remove(SimTopic& topic);

@@ -12,7 +12,7 @@ asio::awaitable<void> add(Request request, protocol::AddPartitionsRequest ask) {
   const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::AddPartitionsResponse response;
   for (auto& topic : ask.topics) {
-    auto add_one = [&](controller::ClusterController& controller) {
+    auto add_one = [&](controller::Controller& controller) {
       return controller.add_partitions(topic.name, topic.total, deadline);
     };
     auto result = co_await change_topic(core, topic.name, add_one);

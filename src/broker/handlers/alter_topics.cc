@@ -12,7 +12,7 @@ asio::awaitable<void> alter(Request request, protocol::AlterTopicsRequest ask) {
   const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::AlterTopicsResponse response;
   for (auto& topic : ask.topics) {
-    auto alter_one = [&](controller::ClusterController& controller) {
+    auto alter_one = [&](controller::Controller& controller) {
       return controller.alter_topic(topic, deadline);
     };
     auto result = co_await change_topic(core, topic.name, alter_one);

@@ -11,7 +11,7 @@ asio::awaitable<void> create(Request request, protocol::CreateTopicsRequest ask)
   const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::CreateTopicsResponse response;
   for (auto& topic : ask.topics) {
-    auto create = [&](controller::ClusterController& controller) {
+    auto create = [&](controller::Controller& controller) {
       return controller.create_topic(topic, ask.validate_only, deadline);
     };
     auto result = co_await change_topic(core, topic.name, create);

@@ -11,7 +11,7 @@ asio::awaitable<void> remove(Request request, protocol::DeleteTopicsRequest ask)
   const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::DeleteTopicsResponse response;
   for (auto& name : ask.names) {
-    auto remove_topic = [&](controller::ClusterController& controller) {
+    auto remove_topic = [&](controller::Controller& controller) {
       return controller.delete_topic(name, deadline);
     };
     auto result = co_await change_topic(core, name, remove_topic);

@@ -104,8 +104,7 @@ TEST_F(CandidateTest, ALostSessionEndsTheOfficeAtOnce) {
   auto* const first = controlling();
   auto* const controller = first->candidate.controller();
   const auto told = std::make_shared<std::vector<bool>>();
-  first->candidate.on_controller(
-      [told](ClusterController* one) { told->push_back(one != nullptr); });
+  first->candidate.on_controller([told](Controller* one) { told->push_back(one != nullptr); });
   metadata::expire_session(*state_, first->store->session());
   wait_until([&] { return controller->resigned(); }, std::chrono::milliseconds(100));
   EXPECT_TRUE(controller->resigned());

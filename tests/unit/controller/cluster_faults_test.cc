@@ -97,17 +97,17 @@ class FaultyCluster : public mq::testing::Cluster {
     protocol::NewTopic topic;
     topic.name = name;
     topic.partitions = partitions;
-    return ask([&](ClusterController& controller) {
+    return ask([&](Controller& controller) {
       return controller.create_topic(topic, false, in(std::chrono::seconds(20)));
     });
   }
   std::optional<TopicResult> try_remove(const std::string& name) {
-    return ask([&](ClusterController& controller) {
+    return ask([&](Controller& controller) {
       return controller.delete_topic(name, in(std::chrono::seconds(20)));
     });
   }
   std::optional<TopicResult> try_add(const std::string& name, std::int32_t total) {
-    return ask([&](ClusterController& controller) {
+    return ask([&](Controller& controller) {
       return controller.add_partitions(name, total, in(std::chrono::seconds(20)));
     });
   }

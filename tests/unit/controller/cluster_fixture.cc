@@ -21,8 +21,8 @@ controller::MemberConfig member_config(Cluster& cluster, int id) {
   return config;
 }
 
-controller::ClusterConfig cluster_config(Cluster& cluster, int id) {
-  controller::ClusterConfig config;
+controller::ControllerConfig cluster_config(Cluster& cluster, int id) {
+  controller::ControllerConfig config;
   config.broker = model::BrokerId(id);
   config.cluster_id = base::Uuid::from_random(77, 77);
   config.advertised = {"broker-" + std::to_string(id), 9500};
@@ -208,7 +208,7 @@ FakeBroker& Cluster::broker(int id) {
   throw std::runtime_error("no such broker");
 }
 
-controller::ClusterController* Cluster::controller(model::BrokerId id) {
+controller::Controller* Cluster::controller(model::BrokerId id) {
   for (const auto& broker : brokers_) {
     if (broker->id == id.value() && broker->reachable() && broker->candidate.controller())
       return broker->candidate.controller();
@@ -223,7 +223,7 @@ FakeBroker* Cluster::controlling() {
   return nullptr;
 }
 
-controller::ClusterController& Cluster::wait_for_controller() {
+controller::Controller& Cluster::wait_for_controller() {
   if (!wait_until([this] { return controlling() != nullptr; }))
     throw std::runtime_error("nobody is elected");
   return *controlling()->candidate.controller();

@@ -85,9 +85,9 @@ class Cluster : public ::testing::Test {
   void start(int brokers);
   FakeBroker& broker(int id);
   /// Of the process that is elected and can be reached; null while there is none.
-  controller::ClusterController* controller(model::BrokerId id);
+  controller::Controller* controller(model::BrokerId id);
   FakeBroker* controlling();
-  controller::ClusterController& wait_for_controller();
+  controller::Controller& wait_for_controller();
 
   protocol::TopicResult create(const std::string& name, std::int32_t partitions,
                                base::Duration patience = std::chrono::seconds(100));

@@ -181,6 +181,51 @@ TEST_F(ClusterLeaders, SteadyStateMakesNoWriteButHeartbeats) {
   EXPECT_EQ(versions(), before);
 }
 
+// With all of ZooKeeper away no session ends: nothing changes, and changes are refused by name.
+TEST_F(ClusterLeaders, TenMinutesWithoutTheStoreChangeNothing) {
+  start(3);
+  ASSERT_TRUE(create("orders", 6).status.ok());
+  wait_until_settled();
+  const auto before = topic("orders")->partitions;
+  const auto version = wait_for_controller().image()->version();
+  state_->fault = [](bool) { return StoreFault::unavailable; };
+  simulator_.run_for(std::chrono::minutes(5));
+  EXPECT_EQ(create("more", 1).status.error(), WireError::metadata_unavailable);
+  EXPECT_EQ(remove("orders").status.error(), WireError::metadata_unavailable);
+  simulator_.run_for(std::chrono::minutes(5));
+  for (const auto& one : brokers_) {
+    EXPECT_FALSE(one->member.has_lease(runtime_.now()));
+    for (const auto& partition : before)
+      EXPECT_EQ(one->leads(partition.id), partition.leader.value() == one->id);
+  }
+  state_->fault = nullptr;
+  ASSERT_TRUE(wait_until([&] {
+    return std::ranges::all_of(
+        brokers_, [&](const auto& one) { return one->member.has_lease(runtime_.now()); });
+  }));
+  EXPECT_TRUE(create("more", 1).status.ok());
+  EXPECT_EQ(wait_for_controller().image()->version() >> 32, version >> 32);
+  for (const auto& partition : before)
+    EXPECT_EQ(topic("orders")->find(partition.id.partition)->leader_epoch, partition.leader_epoch);
+}
+
+// It comes back without any of their sessions, as after a loss of its majority and a long pause.
+TEST_F(ClusterLeaders, AStoreThatForgotAllSessionsFindsAllBrokersAgain) {
+  start(3);
+  ASSERT_TRUE(create("orders", 6).status.ok());
+  for (const auto& one : brokers_) metadata::cut_off(*state_, one->store->session());
+  for (const auto& one : brokers_) metadata::expire_session(*state_, one->store->session());
+  simulator_.run_for(std::chrono::minutes(10));
+  for (const auto& one : brokers_) metadata::reconnect(*state_, one->store->session());
+  ASSERT_TRUE(wait_until([&] {
+    return std::ranges::all_of(
+        brokers_, [](const auto& one) { return one->member.epoch() == model::BrokerEpoch(1); });
+  }));
+  wait_until_settled();
+  EXPECT_EQ(topic("orders")->visible().size(), 6u);
+  EXPECT_TRUE(create("more", 1).status.ok());
+}
+
 /// Whether any image was ahead of the store while brokers came and went and writes failed.
 class ImagesAndStore : public ClusterLeaders {
  protected:

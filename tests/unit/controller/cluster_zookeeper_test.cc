@@ -30,8 +30,8 @@ class ClusterOnZooKeeper : public ::testing::Test {
       config.advertised = {"broker-" + std::to_string(id), 9500};
       return config;
     }
-    static ClusterConfig cluster_config(int id) {
-      ClusterConfig config;
+    static ControllerConfig cluster_config(int id) {
+      ControllerConfig config;
       config.broker = model::BrokerId(id);
       config.cluster_id = base::Uuid::from_random(77, 77);
       config.advertised = {"broker-" + std::to_string(id), 9500};
@@ -80,7 +80,7 @@ class ClusterOnZooKeeper : public ::testing::Test {
       if (!pulled) co_await loop_.runtime().sleep_for(milliseconds(20));
     }
   }
-  asio::awaitable<bool> pull_once(Broker& broker, int id, ClusterController& leader,
+  asio::awaitable<bool> pull_once(Broker& broker, int id, Controller& leader,
                                   std::uint64_t& version, model::BrokerEpoch& epoch) {
     protocol::PullImageRequest request;
     request.broker = id;
@@ -108,13 +108,13 @@ class ClusterOnZooKeeper : public ::testing::Test {
     const auto reported = co_await leader.report(std::move(report), deadline);
     co_return reported.envelope.status.ok();
   }
-  ClusterController* controller() {
+  Controller* controller() {
     for (const auto& broker : brokers_) {
       if (broker->candidate.controller() != nullptr) return broker->candidate.controller();
     }
     return nullptr;
   }
-  ClusterController& wait_for_controller() {
+  Controller& wait_for_controller() {
     if (!eventually([this] { return controller() != nullptr; }))
       throw std::runtime_error("nobody is elected");
     return *controller();

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "controller/change_queue.h"
-#include "controller/cluster_controller.h"
+#include "controller/controller.h"
 #include "controller/fenced_writer.h"
 #include "controller/image_log.h"
 #include "controller/members.h"
@@ -20,12 +20,12 @@ using protocol::TopicResult;
 using protocol::WireError;
 
 /// A change that somebody may still wait for.
-struct ClusterChange {
-  explicit ClusterChange(base::Runtime& runtime) : done(runtime) {}
+struct Change {
+  explicit Change(base::Runtime& runtime) : done(runtime) {}
   std::optional<TopicResult> result;
   base::WaitList done;
 };
-using ClusterChangePtr = std::shared_ptr<ClusterChange>;  // of it and of its caller
+using ChangePtr = std::shared_ptr<Change>;  // of it and of its caller
 
 /// New replicas that their brokers have not reported yet.
 struct Opening {
@@ -52,9 +52,9 @@ struct Deletion {
 /// Two queues keep the order: changes of topics run one at a time under `admin_`, and whatever
 /// writes partition state under `writes_`, so that an election waits for one multi of a large
 /// change at most. Who needs both takes `admin_` first.
-class ClusterController::Impl {
+class Controller::Impl {
  public:
-  Impl(ClusterConfig config, metadata::MetadataStore& store, base::Runtime& home,
+  Impl(ControllerConfig config, metadata::MetadataStore& store, base::Runtime& home,
        std::int32_t controller_epoch, std::function<void()> deposed);
 
   asio::awaitable<Result<void>> load();
@@ -99,14 +99,13 @@ class ClusterController::Impl {
   };
 
   // Changes
-  asio::awaitable<TopicResult> outcome_of(ClusterChangePtr change, std::string name,
+  asio::awaitable<TopicResult> outcome_of(ChangePtr change, std::string name,
                                           base::TimePoint deadline);
-  static void end(const ClusterChangePtr& change, TopicResult result);
-  asio::awaitable<void> run_create(ClusterChangePtr change, protocol::NewTopic topic,
-                                   bool validate_only);
-  asio::awaitable<void> run_delete(ClusterChangePtr change, std::string name);
-  asio::awaitable<void> run_alter(ClusterChangePtr change, protocol::AlterTopic alter);
-  asio::awaitable<void> run_add(ClusterChangePtr change, std::string name, std::int32_t total);
+  static void end(const ChangePtr& change, TopicResult result);
+  asio::awaitable<void> run_create(ChangePtr change, protocol::NewTopic topic, bool validate_only);
+  asio::awaitable<void> run_delete(ChangePtr change, std::string name);
+  asio::awaitable<void> run_alter(ChangePtr change, protocol::AlterTopic alter);
+  asio::awaitable<void> run_add(ChangePtr change, std::string name, std::int32_t total);
   asio::awaitable<ChangeQueue::Turn> turn_for(std::string name);
   asio::awaitable<Status> ready_for_change();
   asio::awaitable<Made> create(protocol::NewTopic topic, bool validate_only);
@@ -173,7 +172,7 @@ class ClusterController::Impl {
     return status(WireError::not_controller, "this broker is not the controller any more");
   }
 
-  ClusterConfig config_;
+  ControllerConfig config_;
   metadata::MetadataStore& store_;
   base::Runtime& home_;
   std::function<void()> deposed_;

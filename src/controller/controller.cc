@@ -1,15 +1,14 @@
-#include "controller/cluster_controller.h"
+#include "controller/controller.h"
 
 #include "base/log.h"
-#include "controller/cluster_impl.h"
+#include "controller/controller_impl.h"
 #include "controller/error.h"
 #include "controller/status.h"
 
 namespace mq::controller {
 
-ClusterController::Impl::Impl(ClusterConfig config, metadata::MetadataStore& store,
-                              base::Runtime& home, std::int32_t controller_epoch,
-                              std::function<void()> deposed)
+Controller::Impl::Impl(ControllerConfig config, metadata::MetadataStore& store, base::Runtime& home,
+                       std::int32_t controller_epoch, std::function<void()> deposed)
     : config_(std::move(config)),
       store_(store),
       home_(home),
@@ -26,7 +25,7 @@ ClusterController::Impl::Impl(ClusterConfig config, metadata::MetadataStore& sto
       idle_(home),
       tasks_(home) {}
 
-asio::awaitable<Result<void>> ClusterController::Impl::load() {
+asio::awaitable<Result<void>> Controller::Impl::load() {
   const Call call(*this);
   const auto turn = co_await writes_.wait_for_turn();
   const auto refreshed = co_await members_.refresh();
@@ -44,7 +43,7 @@ asio::awaitable<Result<void>> ClusterController::Impl::load() {
 
 // The image: what topics_ and members_ say, which the store has confirmed (CTL-2)
 
-void ClusterController::Impl::publish(const std::set<base::Uuid>& touched) {
+void Controller::Impl::publish(const std::set<base::Uuid>& touched) {
   metadata::ImageChange change;
   change.brokers = members_.infos();
   change.deleting = deleting();
@@ -66,14 +65,14 @@ void ClusterController::Impl::publish(const std::set<base::Uuid>& touched) {
                   std::move(ids));
 }
 
-TopicPtr ClusterController::Impl::describe(const TopicTree& tree) const {
+TopicPtr Controller::Impl::describe(const TopicTree& tree) const {
   auto info = to_info(tree, config_.topic_defaults);
   if (const auto hidden = hidden_from_.find(tree.value.id); hidden != hidden_from_.end())
     info.hidden_from = hidden->second;
   return std::make_shared<const TopicInfo>(std::move(info));
 }
 
-std::vector<metadata::DeletingTopic> ClusterController::Impl::deleting() const {
+std::vector<metadata::DeletingTopic> Controller::Impl::deleting() const {
   std::vector<metadata::DeletingTopic> topics;
   for (const auto& [id, deletion] : deletions_) {
     auto& topic = topics.emplace_back();
@@ -85,7 +84,7 @@ std::vector<metadata::DeletingTopic> ClusterController::Impl::deleting() const {
 
 // What brokers ask
 
-asio::awaitable<protocol::PullImageResponse> ClusterController::Impl::pull(
+asio::awaitable<protocol::PullImageResponse> Controller::Impl::pull(
     protocol::PullImageRequest request, base::TimePoint deadline) {
   const Call call(*this);
   protocol::PullImageResponse response;
@@ -111,7 +110,7 @@ asio::awaitable<protocol::PullImageResponse> ClusterController::Impl::pull(
   co_return response;
 }
 
-asio::awaitable<protocol::ReportReplicasResponse> ClusterController::Impl::report(
+asio::awaitable<protocol::ReportReplicasResponse> Controller::Impl::report(
     protocol::ReportReplicasRequest request) {
   const Call call(*this);
   protocol::ReportReplicasResponse response;
@@ -148,12 +147,12 @@ asio::awaitable<protocol::ReportReplicasResponse> ClusterController::Impl::repor
 
 // The end
 
-void ClusterController::Impl::on_deposed() {
+void Controller::Impl::on_deposed() {
   resign();
   if (deposed_) deposed_();
 }
 
-void ClusterController::Impl::resign() {
+void Controller::Impl::resign() {
   writer_.resign();
   images_.close();
   progress_.notify_all();
@@ -161,13 +160,13 @@ void ClusterController::Impl::resign() {
   resigned_.notify_all();
 }
 
-asio::awaitable<void> ClusterController::Impl::stop() {
+asio::awaitable<void> Controller::Impl::stop() {
   resign();
   co_await tasks_.wait();
   while (calls_ > 0) (void)co_await idle_.wait();
 }
 
-Status ClusterController::Impl::refusal(const Error& error) const {
+Status Controller::Impl::refusal(const Error& error) const {
   auto refused = metadata_status(error, config_.broker);
   if (refused.error() == WireError::not_controller) return refused;
   const auto trouble = store_.trouble();
@@ -177,46 +176,41 @@ Status ClusterController::Impl::refusal(const Error& error) const {
 
 // The face
 
-ClusterController::ClusterController(ClusterConfig config, metadata::MetadataStore& store,
-                                     base::Runtime& home, std::int32_t controller_epoch,
-                                     std::function<void()> deposed)
+Controller::Controller(ControllerConfig config, metadata::MetadataStore& store, base::Runtime& home,
+                       std::int32_t controller_epoch, std::function<void()> deposed)
     : impl_(std::make_unique<Impl>(std::move(config), store, home, controller_epoch,
                                    std::move(deposed))) {}
 
-ClusterController::~ClusterController() = default;
+Controller::~Controller() = default;
 
-asio::awaitable<Result<void>> ClusterController::load() { return impl_->load(); }
-asio::awaitable<TopicResult> ClusterController::create_topic(protocol::NewTopic topic,
-                                                             bool validate_only,
-                                                             base::TimePoint deadline) {
+asio::awaitable<Result<void>> Controller::load() { return impl_->load(); }
+asio::awaitable<TopicResult> Controller::create_topic(protocol::NewTopic topic, bool validate_only,
+                                                      base::TimePoint deadline) {
   return impl_->create_topic(std::move(topic), validate_only, deadline);
 }
-asio::awaitable<TopicResult> ClusterController::delete_topic(std::string name,
-                                                             base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::delete_topic(std::string name, base::TimePoint deadline) {
   return impl_->delete_topic(std::move(name), deadline);
 }
-asio::awaitable<TopicResult> ClusterController::alter_topic(protocol::AlterTopic change,
-                                                            base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::alter_topic(protocol::AlterTopic change,
+                                                     base::TimePoint deadline) {
   return impl_->alter_topic(std::move(change), deadline);
 }
-asio::awaitable<TopicResult> ClusterController::add_partitions(std::string name, std::int32_t total,
-                                                               base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::add_partitions(std::string name, std::int32_t total,
+                                                        base::TimePoint deadline) {
   return impl_->add_partitions(std::move(name), total, deadline);
 }
-asio::awaitable<protocol::PullImageResponse> ClusterController::pull(
-    protocol::PullImageRequest request, base::TimePoint deadline) {
+asio::awaitable<protocol::PullImageResponse> Controller::pull(protocol::PullImageRequest request,
+                                                              base::TimePoint deadline) {
   return impl_->pull(std::move(request), deadline);
 }
-asio::awaitable<protocol::ReportReplicasResponse> ClusterController::report(
+asio::awaitable<protocol::ReportReplicasResponse> Controller::report(
     protocol::ReportReplicasRequest request, base::TimePoint) {
   return impl_->report(std::move(request));
 }
-ImagePtr ClusterController::image() const { return impl_->image(); }
-std::int32_t ClusterController::controller_epoch() const noexcept {
-  return impl_->controller_epoch();
-}
-void ClusterController::resign() { impl_->resign(); }
-bool ClusterController::resigned() const noexcept { return impl_->resigned(); }
-asio::awaitable<void> ClusterController::stop() { return impl_->stop(); }
+ImagePtr Controller::image() const { return impl_->image(); }
+std::int32_t Controller::controller_epoch() const noexcept { return impl_->controller_epoch(); }
+void Controller::resign() { impl_->resign(); }
+bool Controller::resigned() const noexcept { return impl_->resigned(); }
+asio::awaitable<void> Controller::stop() { return impl_->stop(); }
 
 }  // namespace mq::controller

@@ -1,4 +1,4 @@
-#include "controller/cluster_rules.h"
+#include "controller/topic_rules.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ using protocol::WireError;
 constexpr std::size_t kTextMax = 1000;
 
 /// Texts quote what the client sent; nothing of it may look like more than text.
-Status refused(const ClusterConfig& config, WireError error, std::string_view text) {
+Status refused(const ControllerConfig& config, WireError error, std::string_view text) {
   return Status::of(error, base::printable(text, kTextMax), config.broker.value());
 }
 
@@ -32,7 +32,7 @@ std::optional<std::string> check_copies(std::string_view name, std::int32_t valu
       "{} = {}: this release keeps one replica of a partition, so only 1 is possible", name, value);
 }
 
-Status check_settings(const ClusterConfig& config,
+Status check_settings(const ControllerConfig& config,
                       const std::map<std::string, std::string>& overrides) {
   auto settings = config.topic_defaults;
   std::string text;
@@ -46,11 +46,11 @@ Status check_settings(const ClusterConfig& config,
 
 }  // namespace
 
-std::int32_t partitions_of(const ClusterConfig& config, const protocol::NewTopic& topic) {
+std::int32_t partitions_of(const ControllerConfig& config, const protocol::NewTopic& topic) {
   return topic.partitions == -1 ? config.default_partitions : topic.partitions;
 }
 
-Status check_topic(const ClusterConfig& config, const protocol::NewTopic& topic) {
+Status check_topic(const ControllerConfig& config, const protocol::NewTopic& topic) {
   if (const auto rule = model::check_topic_name(topic.name))
     return refused(config, WireError::invalid_topic_name,
                    fmt::format("topic \"{}\": {}", cut(topic.name), *rule));
@@ -66,7 +66,7 @@ Status check_topic(const ClusterConfig& config, const protocol::NewTopic& topic)
   return check_settings(config, topic.settings);
 }
 
-AlteredSettings alter_settings(const ClusterConfig& config,
+AlteredSettings alter_settings(const ControllerConfig& config,
                                std::map<std::string, std::string> overrides,
                                const protocol::AlterTopic& change) {
   AlteredSettings altered;
@@ -85,7 +85,7 @@ AlteredSettings alter_settings(const ClusterConfig& config,
   return altered;
 }
 
-Status check_total(const ClusterConfig& config, std::string_view name, std::size_t existing,
+Status check_total(const ControllerConfig& config, std::string_view name, std::size_t existing,
                    std::int32_t total) {
   if (total > kPartitionsOfTopicMax)
     return refused(

@@ -24,7 +24,7 @@ using metadata::PartitionAssignment;
 using metadata::TopicInfo;
 using metadata::TopicPtr;
 
-struct ClusterConfig {
+struct ControllerConfig {
   model::BrokerId broker;
   base::Uuid cluster_id;
   base::Endpoint advertised;
@@ -43,13 +43,13 @@ struct ClusterConfig {
 ///
 /// Belongs to the home runtime. Callers may give up waiting, their change goes on. A refusal is in
 /// the status of the answer; one that has been deposed answers NOT_CONTROLLER.
-class ClusterController {
+class Controller {
  public:
-  ClusterController(ClusterConfig config, metadata::MetadataStore& store, base::Runtime& home,
-                    std::int32_t controller_epoch, std::function<void()> deposed);
-  ~ClusterController();
-  ClusterController(const ClusterController&) = delete;
-  ClusterController& operator=(const ClusterController&) = delete;
+  Controller(ControllerConfig config, metadata::MetadataStore& store, base::Runtime& home,
+             std::int32_t controller_epoch, std::function<void()> deposed);
+  ~Controller();
+  Controller(const Controller&) = delete;
+  Controller& operator=(const Controller&) = delete;
 
   /// Reads the whole tree and makes the first image. Errors: damaged_metadata, or the store's.
   asio::awaitable<Result<void>> load();

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/mutants.h"
-#include "controller/cluster_impl.h"
+#include "controller/controller_impl.h"
 #include "controller/elections.h"
 #include "controller/error.h"
 #include "metadata/znode_layout.h"
@@ -31,7 +31,7 @@ const std::vector<model::BrokerId>& replicas_of(const TopicTree& tree, const Par
 
 }  // namespace
 
-asio::awaitable<void> ClusterController::Impl::follow_members() {
+asio::awaitable<void> Controller::Impl::follow_members() {
   while (!resigned()) {
     members_changed_ = false;
     auto updated = co_await watch_members();
@@ -47,7 +47,7 @@ asio::awaitable<void> ClusterController::Impl::follow_members() {
 }
 
 /// Before the read, so that what comes after it is heard of.
-asio::awaitable<Result<void>> ClusterController::Impl::watch_members() {
+asio::awaitable<Result<void>> Controller::Impl::watch_members() {
   if (watching_) co_return Result<void>();
   watching_ = true;
   std::weak_ptr<bool> alive = alive_;
@@ -63,7 +63,7 @@ asio::awaitable<Result<void>> ClusterController::Impl::watch_members() {
   co_return watched;
 }
 
-asio::awaitable<Result<void>> ClusterController::Impl::update_members() {
+asio::awaitable<Result<void>> Controller::Impl::update_members() {
   const auto turn = co_await writes_.wait_for_turn();
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
   const auto changed = co_await members_.refresh();
@@ -81,8 +81,8 @@ asio::awaitable<Result<void>> ClusterController::Impl::update_members() {
   co_return Result<void>();
 }
 
-asio::awaitable<Status> ClusterController::Impl::check_registration(model::BrokerId broker,
-                                                                    model::BrokerEpoch epoch) {
+asio::awaitable<Status> Controller::Impl::check_registration(model::BrokerId broker,
+                                                             model::BrokerEpoch epoch) {
   if (resigned()) co_return gone();
   // No broker is shown that it leads from an earlier registration of its own.
   if (members_.is_live(broker, epoch) && !leaders_due_) co_return Status();
@@ -96,7 +96,7 @@ asio::awaitable<Status> ClusterController::Impl::check_registration(model::Broke
 
 // Elections
 
-std::vector<StateChange> ClusterController::Impl::lost_leaders() const {
+std::vector<StateChange> Controller::Impl::lost_leaders() const {
   std::vector<StateChange> changes;
   for (const auto& [id, tree] : topics_) {
     for (const auto& partition : tree.partitions) {
@@ -107,7 +107,7 @@ std::vector<StateChange> ClusterController::Impl::lost_leaders() const {
   return changes;
 }
 
-std::optional<StateChange> ClusterController::Impl::change_after(
+std::optional<StateChange> Controller::Impl::change_after(
     model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report) const {
   const auto tree = topics_.find(report.partition.topic);
   if (tree == topics_.end()) return std::nullopt;
@@ -122,8 +122,7 @@ std::optional<StateChange> ClusterController::Impl::change_after(
   return StateChange{found->id, std::move(*state), found->version};
 }
 
-asio::awaitable<Result<void>> ClusterController::Impl::write_states(
-    std::vector<StateChange> changes) {
+asio::awaitable<Result<void>> Controller::Impl::write_states(std::vector<StateChange> changes) {
   std::set<base::Uuid> touched;
   Error error;
   for (std::size_t done = 0; done < changes.size() && !error;) {
@@ -149,8 +148,8 @@ asio::awaitable<Result<void>> ClusterController::Impl::write_states(
 }
 
 /// The store has these states now, and each of these nodes a version higher by one.
-void ClusterController::Impl::confirm(const std::vector<StateChange>& changes, std::size_t first,
-                                      std::size_t end, std::set<base::Uuid>& touched) {
+void Controller::Impl::confirm(const std::vector<StateChange>& changes, std::size_t first,
+                               std::size_t end, std::set<base::Uuid>& touched) {
   for (; first < end; ++first) {
     const auto& change = changes[first];
     const auto tree = topics_.find(change.id.topic);
@@ -165,8 +164,7 @@ void ClusterController::Impl::confirm(const std::vector<StateChange>& changes, s
 
 // Replicas that are being made or deleted
 
-void ClusterController::Impl::note_opened(model::BrokerId broker,
-                                          const protocol::ReplicaReport& report) {
+void Controller::Impl::note_opened(model::BrokerId broker, const protocol::ReplicaReport& report) {
   const auto found = openings_.find(report.partition.topic);
   if (found == openings_.end()) return;
   auto& opening = *found->second;
@@ -178,15 +176,14 @@ void ClusterController::Impl::note_opened(model::BrokerId broker,
 }
 
 /// A broker that is lost holds nobody up: its replicas come with it.
-void ClusterController::Impl::forget_lost_openings() {
+void Controller::Impl::forget_lost_openings() {
   for (auto& [id, opening] : openings_)
     std::erase_if(opening->missing, [this](const auto& entry) {
       return !members_.is_live(entry.second.broker, entry.second.epoch);
     });
 }
 
-void ClusterController::Impl::note_deleted(model::BrokerId broker,
-                                           const std::vector<base::Uuid>& topics) {
+void Controller::Impl::note_deleted(model::BrokerId broker, const std::vector<base::Uuid>& topics) {
   bool changed = false;
   for (const auto& id : topics) {
     const auto deletion = deletions_.find(id);

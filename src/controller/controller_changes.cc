@@ -2,11 +2,11 @@
 #include <numeric>
 
 #include "base/log.h"
-#include "controller/cluster_impl.h"
-#include "controller/cluster_rules.h"
+#include "controller/controller_impl.h"
 #include "controller/elections.h"
 #include "controller/error.h"
 #include "controller/ring.h"
+#include "controller/topic_rules.h"
 
 // Topics are made, altered and deleted.
 namespace mq::controller {
@@ -40,45 +40,43 @@ void add_partitions(TopicTree& tree, std::size_t total) {
 
 // A change is a task of its own: whoever asked for it may give up waiting
 
-asio::awaitable<TopicResult> ClusterController::Impl::create_topic(protocol::NewTopic topic,
-                                                                   bool validate_only,
-                                                                   base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::Impl::create_topic(protocol::NewTopic topic,
+                                                            bool validate_only,
+                                                            base::TimePoint deadline) {
   const Call call(*this);
   auto name = topic.name;
-  auto change = std::make_shared<ClusterChange>(home_);
+  auto change = std::make_shared<Change>(home_);
   tasks_.spawn("creating a topic", run_create(change, std::move(topic), validate_only));
   co_return co_await outcome_of(std::move(change), std::move(name), deadline);
 }
 
-asio::awaitable<TopicResult> ClusterController::Impl::delete_topic(std::string name,
-                                                                   base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::Impl::delete_topic(std::string name,
+                                                            base::TimePoint deadline) {
   const Call call(*this);
-  auto change = std::make_shared<ClusterChange>(home_);
+  auto change = std::make_shared<Change>(home_);
   tasks_.spawn("deleting a topic", run_delete(change, name));
   co_return co_await outcome_of(std::move(change), std::move(name), deadline);
 }
 
-asio::awaitable<TopicResult> ClusterController::Impl::alter_topic(protocol::AlterTopic alter,
-                                                                  base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::Impl::alter_topic(protocol::AlterTopic alter,
+                                                           base::TimePoint deadline) {
   const Call call(*this);
   auto name = alter.name;
-  auto change = std::make_shared<ClusterChange>(home_);
+  auto change = std::make_shared<Change>(home_);
   tasks_.spawn("altering a topic", run_alter(change, std::move(alter)));
   co_return co_await outcome_of(std::move(change), std::move(name), deadline);
 }
 
-asio::awaitable<TopicResult> ClusterController::Impl::add_partitions(std::string name,
-                                                                     std::int32_t total,
-                                                                     base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::Impl::add_partitions(std::string name, std::int32_t total,
+                                                              base::TimePoint deadline) {
   const Call call(*this);
-  auto change = std::make_shared<ClusterChange>(home_);
+  auto change = std::make_shared<Change>(home_);
   tasks_.spawn("adding partitions", run_add(change, name, total));
   co_return co_await outcome_of(std::move(change), std::move(name), deadline);
 }
 
-asio::awaitable<TopicResult> ClusterController::Impl::outcome_of(ClusterChangePtr change,
-                                                                 std::string name,
-                                                                 base::TimePoint deadline) {
+asio::awaitable<TopicResult> Controller::Impl::outcome_of(ChangePtr change, std::string name,
+                                                          base::TimePoint deadline) {
   bool in_time = true;
   while (in_time && !change->result) in_time = co_await change->done.wait_until(deadline);
   if (change->result) co_return *change->result;
@@ -88,35 +86,33 @@ asio::awaitable<TopicResult> ClusterController::Impl::outcome_of(ClusterChangePt
   co_return late;
 }
 
-void ClusterController::Impl::end(const ClusterChangePtr& change, TopicResult result) {
+void Controller::Impl::end(const ChangePtr& change, TopicResult result) {
   change->result = std::move(result);
   change->done.notify_all();
 }
 
-asio::awaitable<void> ClusterController::Impl::run_create(ClusterChangePtr change,
-                                                          protocol::NewTopic topic,
-                                                          bool validate_only) {
+asio::awaitable<void> Controller::Impl::run_create(ChangePtr change, protocol::NewTopic topic,
+                                                   bool validate_only) {
   auto made = co_await create(std::move(topic), validate_only);
   auto result = co_await opened(std::move(made), 0);
   end(change, std::move(result));
 }
 
-asio::awaitable<void> ClusterController::Impl::run_delete(ClusterChangePtr change,
-                                                          std::string name) {
+asio::awaitable<void> Controller::Impl::run_delete(ChangePtr change, std::string name) {
   auto made = co_await remove(std::move(name));
   co_await wait_until_applied(made.version, std::move(made.brokers));
   end(change, std::move(made.result));
 }
 
-asio::awaitable<void> ClusterController::Impl::run_alter(ClusterChangePtr change,
-                                                         protocol::AlterTopic alter_topic) {
+asio::awaitable<void> Controller::Impl::run_alter(ChangePtr change,
+                                                  protocol::AlterTopic alter_topic) {
   auto made = co_await alter(std::move(alter_topic));
   co_await wait_until_applied(made.version, std::move(made.brokers));
   end(change, std::move(made.result));
 }
 
-asio::awaitable<void> ClusterController::Impl::run_add(ClusterChangePtr change, std::string name,
-                                                       std::int32_t total) {
+asio::awaitable<void> Controller::Impl::run_add(ChangePtr change, std::string name,
+                                                std::int32_t total) {
   auto made = co_await add(std::move(name), total);
   const auto first_new =
       made.opening && !made.opening->missing.empty() ? made.opening->missing.begin()->first : 0;
@@ -125,7 +121,7 @@ asio::awaitable<void> ClusterController::Impl::run_add(ClusterChangePtr change, 
 }
 
 /// Of admin_, when no change of this topic is under way: what is being made may be taken back.
-asio::awaitable<ChangeQueue::Turn> ClusterController::Impl::turn_for(std::string name) {
+asio::awaitable<ChangeQueue::Turn> Controller::Impl::turn_for(std::string name) {
   const auto being_made = [&] {
     const auto id = ids_.find(name);
     return id != ids_.end() && openings_.contains(id->second) && !resigned();
@@ -138,7 +134,7 @@ asio::awaitable<ChangeQueue::Turn> ClusterController::Impl::turn_for(std::string
 }
 
 /// Under a turn of admin_.
-asio::awaitable<Status> ClusterController::Impl::ready_for_change() {
+asio::awaitable<Status> Controller::Impl::ready_for_change() {
   if (resigned()) co_return gone();
   const auto reloaded = co_await reload();
   if (resigned()) co_return gone();
@@ -146,15 +142,15 @@ asio::awaitable<Status> ClusterController::Impl::ready_for_change() {
   co_return Status();
 }
 
-const TopicTree* ClusterController::Impl::find_topic(std::string_view name) const {
+const TopicTree* Controller::Impl::find_topic(std::string_view name) const {
   const auto id = ids_.find(name);
   return id == ids_.end() ? nullptr : &topics_.at(id->second);
 }
 
 // Create (MET-2)
 
-asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::create(
-    protocol::NewTopic topic, bool validate_only) {
+asio::awaitable<Controller::Impl::Made> Controller::Impl::create(protocol::NewTopic topic,
+                                                                 bool validate_only) {
   const auto turn = co_await turn_for(topic.name);
   Made made;
   made.result.name = topic.name;
@@ -187,7 +183,7 @@ asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::create(
   co_return made;
 }
 
-Status ClusterController::Impl::place(TopicTree& tree, std::size_t first) const {
+Status Controller::Impl::place(TopicTree& tree, std::size_t first) const {
   std::map<model::BrokerId, std::size_t> counts;
   for (const auto& [id, topic] : topics_) {
     for (const auto& partition : topic.value.partitions) {
@@ -224,7 +220,7 @@ Status ClusterController::Impl::place(TopicTree& tree, std::size_t first) const 
   return {};
 }
 
-asio::awaitable<Status> ClusterController::Impl::create_nodes(TopicTree& tree) {
+asio::awaitable<Status> Controller::Impl::create_nodes(TopicTree& tree) {
   const auto created = co_await topic_writer_.create(tree);
   if (created) co_return Status();
   if (is_unknown(created.error())) {
@@ -242,7 +238,7 @@ asio::awaitable<Status> ClusterController::Impl::create_nodes(TopicTree& tree) {
 
 // Waiting for the brokers
 
-OpeningPtr ClusterController::Impl::expect_opening(const TopicTree& tree, std::size_t first) {
+OpeningPtr Controller::Impl::expect_opening(const TopicTree& tree, std::size_t first) {
   auto opening = std::make_shared<Opening>();
   for (auto i = first; i < tree.partitions.size(); ++i) {
     const auto& member = tree.partitions[i].state.isr.front();
@@ -256,7 +252,7 @@ OpeningPtr ClusterController::Impl::expect_opening(const TopicTree& tree, std::s
   return opening;
 }
 
-asio::awaitable<void> ClusterController::Impl::wait_until_open(OpeningPtr opening) {
+asio::awaitable<void> Controller::Impl::wait_until_open(OpeningPtr opening) {
   const auto due = home_.now() + kOpenPatience;
   bool in_time = true;
   while (in_time && !resigned() && !opening->missing.empty() && !opening->failure &&
@@ -264,8 +260,8 @@ asio::awaitable<void> ClusterController::Impl::wait_until_open(OpeningPtr openin
     in_time = co_await progress_.wait_until(due);
 }
 
-asio::awaitable<void> ClusterController::Impl::wait_until_applied(
-    std::uint64_t version, std::set<model::BrokerId> brokers) {
+asio::awaitable<void> Controller::Impl::wait_until_applied(std::uint64_t version,
+                                                           std::set<model::BrokerId> brokers) {
   std::map<model::BrokerId, model::BrokerEpoch> waiting;
   for (const auto broker : brokers) {
     const auto* registration = members_.find(broker);
@@ -282,7 +278,7 @@ asio::awaitable<void> ClusterController::Impl::wait_until_applied(
 }
 
 /// What became of new partitions, from `first_new` on.
-asio::awaitable<TopicResult> ClusterController::Impl::opened(Made made, std::int32_t first_new) {
+asio::awaitable<TopicResult> Controller::Impl::opened(Made made, std::int32_t first_new) {
   if (!made.opening) co_return made.result;
   const auto id = made.result.id;
   co_await wait_until_open(made.opening);
@@ -309,7 +305,7 @@ asio::awaitable<TopicResult> ClusterController::Impl::opened(Made made, std::int
 
 // What could not be opened somewhere is taken back; nobody was shown it
 
-asio::awaitable<bool> ClusterController::Impl::take_back(base::Uuid topic, std::int32_t first_new) {
+asio::awaitable<bool> Controller::Impl::take_back(base::Uuid topic, std::int32_t first_new) {
   const auto turn = co_await admin_.wait_for_turn();
   const auto ready = co_await ready_for_change();
   hidden_from_.erase(topic);
@@ -321,7 +317,7 @@ asio::awaitable<bool> ClusterController::Impl::take_back(base::Uuid topic, std::
   co_return co_await take_back_partitions(std::move(tree), first_new);
 }
 
-asio::awaitable<bool> ClusterController::Impl::take_back_topic(TopicTree tree) {
+asio::awaitable<bool> Controller::Impl::take_back_topic(TopicTree tree) {
   const auto moved = co_await topic_writer_.move_to_deleting(tree);
   if (moved)
     forget_topic(tree);
@@ -330,8 +326,8 @@ asio::awaitable<bool> ClusterController::Impl::take_back_topic(TopicTree tree) {
   co_return moved.has_value();
 }
 
-asio::awaitable<bool> ClusterController::Impl::take_back_partitions(TopicTree tree,
-                                                                    std::int32_t first_new) {
+asio::awaitable<bool> Controller::Impl::take_back_partitions(TopicTree tree,
+                                                             std::int32_t first_new) {
   std::erase_if(tree.value.partitions,
                 [&](const auto& partition) { return partition.number >= first_new; });
   std::erase_if(tree.partitions,
@@ -351,7 +347,7 @@ asio::awaitable<bool> ClusterController::Impl::take_back_partitions(TopicTree tr
 
 // Delete: one multi; then the brokers, the state nodes, /deleting/<uuid> (MET-2)
 
-asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::remove(std::string name) {
+asio::awaitable<Controller::Impl::Made> Controller::Impl::remove(std::string name) {
   const auto turn = co_await turn_for(name);
   Made made;
   made.result.name = name;
@@ -379,7 +375,7 @@ asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::remove(s
 }
 
 /// It stands under /deleting now.
-void ClusterController::Impl::forget_topic(const TopicTree& tree) {
+void Controller::Impl::forget_topic(const TopicTree& tree) {
   const auto id = tree.value.id;
   if (const auto opening = openings_.find(id); opening != openings_.end())
     opening->second->topic_gone = true;
@@ -393,8 +389,7 @@ void ClusterController::Impl::forget_topic(const TopicTree& tree) {
 
 // Alter
 
-asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::alter(
-    protocol::AlterTopic change) {
+asio::awaitable<Controller::Impl::Made> Controller::Impl::alter(protocol::AlterTopic change) {
   const auto turn = co_await turn_for(change.name);
   Made made;
   made.result.name = change.name;
@@ -431,8 +426,8 @@ asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::alter(
 
 // Add partitions: state nodes first, then the count (MET-2)
 
-asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::add(std::string name,
-                                                                            std::int32_t total) {
+asio::awaitable<Controller::Impl::Made> Controller::Impl::add(std::string name,
+                                                              std::int32_t total) {
   const auto turn = co_await turn_for(name);
   Made made;
   made.result.name = name;
@@ -469,8 +464,7 @@ asio::awaitable<ClusterController::Impl::Made> ClusterController::Impl::add(std:
   co_return made;
 }
 
-asio::awaitable<Status> ClusterController::Impl::add_nodes(const TopicTree& before,
-                                                           TopicTree& tree) {
+asio::awaitable<Status> Controller::Impl::add_nodes(const TopicTree& before, TopicTree& tree) {
   const auto existing = static_cast<std::ptrdiff_t>(before.partitions.size());
   std::set<std::int32_t> known;
   for (const auto& partition : before.value.partitions) known.insert(partition.number);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "controller/cluster_impl.h"
+#include "controller/controller_impl.h"
 #include "controller/error.h"
 
 // What the store says becomes known here, and what was left half done is finished.
@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kLongestPause{60};
 }  // namespace
 
 /// Holds a turn of writes_.
-asio::awaitable<Result<void>> ClusterController::Impl::read_tree(std::set<base::Uuid>& touched) {
+asio::awaitable<Result<void>> Controller::Impl::read_tree(std::set<base::Uuid>& touched) {
   auto tree = co_await load_tree(store_);
   if (!tree) co_return tree.error();
   if (const auto shown = image()) {
@@ -42,20 +42,20 @@ asio::awaitable<Result<void>> ClusterController::Impl::read_tree(std::set<base::
   co_return Result<void>();
 }
 
-void ClusterController::Impl::doubt(std::string_view why) {
+void Controller::Impl::doubt(std::string_view why) {
   if (!std::exchange(doubtful_, true))
     base::log_warning("controller", "the metadata is read again before the next change: {}", why);
   want_repair();
 }
 
-void ClusterController::Impl::want_repair() {
+void Controller::Impl::want_repair() {
   repair_needed_ = true;
   if (repairing_ || resigned()) return;
   repairing_ = true;
   tasks_.spawn("repairing the metadata", keep_repairing());
 }
 
-asio::awaitable<void> ClusterController::Impl::keep_repairing() {
+asio::awaitable<void> Controller::Impl::keep_repairing() {
   base::Duration pause = kFirstPause;
   Error said;
   while (repair_needed_ && !resigned()) {
@@ -73,7 +73,7 @@ asio::awaitable<void> ClusterController::Impl::keep_repairing() {
   repairing_ = false;
 }
 
-asio::awaitable<Result<void>> ClusterController::Impl::repair() {
+asio::awaitable<Result<void>> Controller::Impl::repair() {
   const auto turn = co_await admin_.wait_for_turn();
   repair_needed_ = false;
   auto repaired = co_await reload();
@@ -86,7 +86,7 @@ asio::awaitable<Result<void>> ClusterController::Impl::repair() {
 }
 
 /// Under a turn of admin_. Without doubt there is nothing to read.
-asio::awaitable<Result<void>> ClusterController::Impl::reload() {
+asio::awaitable<Result<void>> Controller::Impl::reload() {
   if (!doubtful_) co_return Result<void>();
   const auto turn = co_await writes_.wait_for_turn();
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
@@ -107,7 +107,7 @@ asio::awaitable<Result<void>> ClusterController::Impl::reload() {
 
 /// State nodes of topics and partitions that never became real. Under a turn of admin_: no topic is
 /// being made.
-asio::awaitable<Result<void>> ClusterController::Impl::sweep_orphans() {
+asio::awaitable<Result<void>> Controller::Impl::sweep_orphans() {
   const auto ids = co_await list_state(store_);
   if (!ids) co_return ids.error();
   for (const auto& id : *ids) {
@@ -128,7 +128,7 @@ asio::awaitable<Result<void>> ClusterController::Impl::sweep_orphans() {
 }
 
 /// Every broker has deleted its files: the nodes go, the mark last of all.
-void ClusterController::Impl::finish_deletions() {
+void Controller::Impl::finish_deletions() {
   if (resigned()) return;
   for (auto& [id, deletion] : deletions_) {
     if (!deletion.waiting.empty() || std::exchange(deletion.finishing, true)) continue;
@@ -136,7 +136,7 @@ void ClusterController::Impl::finish_deletions() {
   }
 }
 
-asio::awaitable<void> ClusterController::Impl::finish_deletion(base::Uuid topic) {
+asio::awaitable<void> Controller::Impl::finish_deletion(base::Uuid topic) {
   const auto deleted = co_await delete_nodes(topic);
   const auto deletion = deletions_.find(topic);
   if (deletion == deletions_.end()) co_return;
@@ -151,7 +151,7 @@ asio::awaitable<void> ClusterController::Impl::finish_deletion(base::Uuid topic)
   publish({});
 }
 
-asio::awaitable<Result<void>> ClusterController::Impl::delete_nodes(base::Uuid topic) {
+asio::awaitable<Result<void>> Controller::Impl::delete_nodes(base::Uuid topic) {
   {
     // Elections that began before the topic went have ended then, and others leave it out.
     const auto turn = co_await writes_.wait_for_turn();
