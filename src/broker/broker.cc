@@ -248,6 +248,7 @@ asio::awaitable<Result<void>> Broker::join_cluster() {
     keeper_->wake();
   });
   auto waiting = [this](const std::string& text) { status(text); };
+  membership_->on_id_taken(parts_.on_id_taken);
   const auto started = co_await membership_->start(std::move(waiting));
   if (!started) {
     co_return refuse(started.error(), WireError::metadata_unavailable,

@@ -45,6 +45,8 @@ struct BrokerParts {
   std::function<void(const std::string&)> on_status;
   /// Told of each partition whose log is recovered, before anybody is served from it; may be empty.
   std::function<void(const model::PartitionId&)> on_recovered;
+  /// Told when another broker has taken this one's id: this process has to end. May be empty.
+  std::function<void()> on_id_taken;
   /// Why so many partitions cannot be served here; an empty answer: they can. May be empty.
   std::function<std::string(std::size_t partitions)> why_not_served;
 };

@@ -92,6 +92,7 @@ BrokerParts Daemon::parts() {
   parts.warnings = warnings_;
   parts.settings = settings_;
   parts.on_status = [this](const std::string& text) { on_status(text); };
+  parts.on_id_taken = [this] { on_id_taken(); };
   return parts;
 }
 
@@ -185,6 +186,13 @@ void Daemon::on_signal(int signal) {
     leave_now(kExitOk);
   }
   base::log_info("broker", "{}: stopping", name);
+  stop_asked_list_->notify_all();
+}
+
+void Daemon::on_id_taken() {
+  exit_status_ = kExitFailed;
+  stop_asked_ = true;
+  base::log_error("broker", "stopping: two processes must not serve as one broker");
   stop_asked_list_->notify_all();
 }
 

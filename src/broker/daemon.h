@@ -38,6 +38,7 @@ class Daemon {
   static std::string recovery_text(const storage::RecoverySummary& recovery);
   void log_ready(base::Duration took) const;
   void on_signal(int signal);
+  void on_id_taken();
   void on_status(const std::string& text);
 
   config::BrokerConfig config_;

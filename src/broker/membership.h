@@ -56,6 +56,8 @@ class Membership {
   /// Registers, and begins to stand for election and to pull images. `waiting` is told, in words,
   /// what it waits for. Errors: those of Member::start().
   asio::awaitable<base::Result<void>> start(std::function<void(const std::string&)> waiting);
+  /// Told when another broker has taken this one's id; before start().
+  void on_id_taken(std::function<void()> listener) { member_.on_taken(std::move(listener)); }
   /// The first image; null after stop(). `waiting` is told why it takes long.
   asio::awaitable<metadata::ImagePtr> first_image();
 

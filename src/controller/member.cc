@@ -15,6 +15,7 @@ using metadata::Operation;
 
 constexpr std::chrono::milliseconds kLookAgain{200};
 constexpr std::chrono::seconds kRegisterAgain{1};
+constexpr std::chrono::seconds kTakenFor{60};
 constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
 
 Error refusal(const Result<metadata::MultiResult>& result) {
@@ -202,9 +203,17 @@ void Member::on_session_lost() {
 
 asio::awaitable<void> Member::keep_registering() {
   std::string said;
+  std::optional<base::TimePoint> taken_since;
   while (!stopping_) {
     const auto registered = co_await register_again();
     if (registered && *registered) break;
+    if (!registered) taken_since.reset();
+    if (registered && !taken_since) taken_since = home_.now();
+    if (taken_since && home_.now() - *taken_since >= kTakenFor && taken_) {
+      base::log_error("controller", "another broker has been registered as broker {} for {} s",
+                      config_.broker, kTakenFor.count());
+      std::exchange(taken_, nullptr)();
+    }
     auto why = registered ? std::string("another broker is registered under this id")
                           : registered.error().message();
     if (why != said) base::log_warning("controller", "not registered again yet: {}", why);

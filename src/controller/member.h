@@ -49,6 +49,10 @@ class Member {
     listeners_.push_back(std::move(listener));
   }
 
+  /// Called once when, after a lost session, another broker has been registered under this id for a
+  /// minute: two processes that serve as one broker harm, and this one is not known to anybody.
+  void on_taken(std::function<void()> listener) { taken_ = std::move(listener); }
+
   /// Of the newest registration; -1 before start().
   [[nodiscard]] model::BrokerEpoch epoch() const noexcept { return epoch_; }
   /// False from the moment that the session is lost until there is a new registration.
@@ -98,6 +102,7 @@ class Member {
   std::atomic<std::int64_t> lease_end_{0};  ///< on the runtime's clock
   std::vector<std::string> warnings_;
   std::function<void(const std::string&)> waiting_;
+  std::function<void()> taken_;
   std::vector<std::function<void(model::BrokerEpoch)>> listeners_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of callbacks that come later
   base::WaitList stopped_;

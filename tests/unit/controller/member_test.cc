@@ -239,7 +239,8 @@ TEST_F(MemberTest, ItStopsAlsoWhileTheStoreIsAway) {
   EXPECT_FALSE(one.member.registered());
 }
 
-// Another broker took the id while this one was gone: it stays out, and does not disturb it.
+// Another broker took the id while this one was gone: it stays out, does not disturb it, and tells
+// its owner after a minute.
 TEST_F(MemberTest, AnIdThatAnotherBrokerHasTakenMeanwhileStaysWithIt) {
   auto& one = process(config(1, 1));
   ASSERT_EQ(start(one), Error());
@@ -247,11 +248,16 @@ TEST_F(MemberTest, AnIdThatAnotherBrokerHasTakenMeanwhileStaysWithIt) {
   metadata::expire_session(*state_, one.store->session());
   auto& other = process(config(1, 2));
   ASSERT_EQ(start(other), Error());
+  int told = 0;
+  one.member.on_taken([&] { ++told; });
   metadata::reconnect(*state_, one.store->session());
-  wait(std::chrono::seconds(10));
+  wait(std::chrono::seconds(50));
   EXPECT_FALSE(one.member.registered());
   EXPECT_TRUE(other.member.registered());
   EXPECT_EQ(version("/brokers/epoch/1"), 1);
+  EXPECT_EQ(told, 0);
+  wait(std::chrono::minutes(5));
+  EXPECT_EQ(told, 1);
 }
 
 }  // namespace
