@@ -34,4 +34,8 @@ asio::awaitable<protocol::TopicResult> change_topic(Core& core, std::string name
   return run_on(*core.home, change_at_controller(core, std::move(name), std::move(change)));
 }
 
+/// For the answer to a change: names an image that shows it, which this broker may have only in a
+/// moment. Whoever asked can wait for that one.
+asio::awaitable<protocol::ResponseEnvelope> envelope_of_change(Core& core);
+
 }  // namespace mq::broker

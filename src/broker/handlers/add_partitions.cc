@@ -18,7 +18,8 @@ asio::awaitable<void> add(Request request, protocol::AddPartitionsRequest ask) {
     auto result = co_await change_topic(core, topic.name, add_one);
     response.results.push_back(std::move(result));
   }
-  response.envelope = core.envelope();
+  auto envelope = co_await envelope_of_change(core);
+  response.envelope = std::move(envelope);
   request.answer(protocol::encode(response));
 }
 

@@ -17,7 +17,8 @@ asio::awaitable<void> remove(Request request, protocol::DeleteTopicsRequest ask)
     auto result = co_await change_topic(core, name, remove_topic);
     response.results.push_back(std::move(result));
   }
-  response.envelope = core.envelope();
+  auto envelope = co_await envelope_of_change(core);
+  response.envelope = std::move(envelope);
   request.answer(protocol::encode(response));
 }
 

@@ -160,6 +160,7 @@ asio::awaitable<void> AdminCore::wait_until_known(std::vector<std::string> names
       if (!wanted(topic)) names.push_back(topic.name);
     }
     seen = std::max(seen, answer->envelope.metadata_version);
+    if (names.empty()) core_.metadata.need_version(seen);
   }
 }
 

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "data_client.h"
+#include "protocol/add_partitions.h"
+#include "protocol/alter_topics.h"
 #include "protocol/describe_broker.h"
 #include "protocol/parts.h"
 #include "protocol/trim_partitions.h"
@@ -192,6 +194,74 @@ TEST_P(TopicsTest, TrimRaisesTheLogStartAndNeverPassesTheHighWatermark) {
   ASSERT_TRUE(ends);
   EXPECT_EQ(ends->results[0].offset, Offset(4));
   EXPECT_EQ(ends->results[1].offset, Offset(0));
+}
+
+TEST_P(TopicsTest, AlteredSettingsAreInTheImageThatTheAnswerNames) {
+  world.create_topic("orders", 1);
+  auto one = client();
+  protocol::AlterTopicsRequest request;
+  request.topics.resize(3);
+  request.topics[0].name = "orders";
+  request.topics[0].set["retention.age"] = "3d";
+  request.topics[0].unset = {"durability"};
+  request.topics[1].name = "nowhere";
+  request.topics[2].name = "orders";
+  request.topics[2].set["retention.agee"] = "3d";
+  const auto answer = one.call(ApiKey::alter_topics, protocol::encode(request));
+  const auto altered = protocol::decode_alter_topics_response(answer.header_bytes());
+  ASSERT_TRUE(altered && altered->results.size() == 3U);
+  EXPECT_TRUE(altered->results[0].status.ok()) << altered->results[0].status.text;
+  EXPECT_EQ(altered->results[1].status.error(), WireError::unknown_topic);
+  EXPECT_EQ(altered->results[2].status.error(), WireError::invalid_config);
+
+  protocol::MetadataRequest wait;
+  wait.envelope.deadline_ms = 5000;
+  wait.newer_than = altered->envelope.metadata_version - 1;
+  const auto newer = one.call(ApiKey::metadata, protocol::encode(wait));
+  EXPECT_GE(protocol::decode_metadata_response(newer.header_bytes())->envelope.metadata_version,
+            altered->envelope.metadata_version);
+  protocol::DescribeTopicsRequest ask;
+  ask.names = {"orders"};
+  const auto described = protocol::decode_describe_topics_response(
+      one.call(ApiKey::describe_topics, protocol::encode(ask)).header_bytes());
+  ASSERT_TRUE(described);
+  for (const auto& setting : described->topics[0].settings) {
+    if (setting.name == "retention.age") {
+      EXPECT_EQ(setting.value, "3d");
+      EXPECT_EQ(setting.origin, "topic");
+    }
+    if (setting.name == "durability") {
+      EXPECT_NE(setting.origin, "topic");
+    }
+  }
+}
+
+TEST_P(TopicsTest, AddedPartitionsAreServedWhenThatIsAnswered) {
+  const auto topic = world.create_topic("orders", 2);
+  auto one = client();
+  protocol::AddPartitionsRequest request;
+  request.topics = {{"orders", 5}, {"nowhere", 2}};
+  const auto add = [&] {
+    const auto answer = one.call(ApiKey::add_partitions, protocol::encode(request));
+    auto response = protocol::decode_add_partitions_response(answer.header_bytes());
+    EXPECT_TRUE(response && response->results.size() == 2U);
+    return *std::move(response);
+  };
+  const auto added = add();
+  EXPECT_TRUE(added.results[0].status.ok()) << added.results[0].status.text;
+  EXPECT_EQ(added.results[0].partitions, 5);
+  EXPECT_EQ(added.results[1].status.error(), WireError::unknown_topic);
+  protocol::MetadataRequest wait;
+  wait.envelope.deadline_ms = 5000;
+  wait.topics = {"orders"};
+  wait.newer_than = added.envelope.metadata_version - 1;
+  const auto newer = protocol::decode_metadata_response(
+      one.call(ApiKey::metadata, protocol::encode(wait)).header_bytes());
+  ASSERT_TRUE(newer && newer->topics[0].partitions.size() == 5U);
+  produce(one, {{{topic, 4}, 0, make_batch(3)}});
+  EXPECT_EQ(add().results[0].partitions, 5) << "a repeat adds nothing";
+  request.topics[0].total = 3;
+  EXPECT_EQ(add().results[0].status.error(), WireError::invalid_partitions);
 }
 
 TEST_P(TopicsTest, AnAnswerThatOneFrameDoesNotHoldComesInSeveral) {
