@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import unittest
 
 from session import program
@@ -118,6 +119,8 @@ class Local(unittest.TestCase):
         self.assertIn("a local cluster is up here", err)
         # What was killed comes back with the same command; the others stay.
         os.kill(items[2]["process_id"], signal.SIGKILL)
+        while running(items[2]["process_id"]):
+            time.sleep(0.01)
         code, out, err = self.mqctl("local", "up", "-n", "3", "-o", "json")
         self.assertEqual(code, 0, out + err)
         again = json.loads(out)["items"]
