@@ -387,7 +387,7 @@ asio::awaitable<void> ReplicaKeeper::delete_topic(base::Uuid topic) {
       co_return;
     }
     if (stopping_) co_return;
-    base::log_warning("partition", "the files of topic {} are not all deleted yet: {}", topic.hex(),
+    base::log_warning("partition", "topic {} is deleted, its logs not yet: {}", topic.hex(),
                       deleted.error().message());
     if (deleted.error() == make_error_code(storage::StorageErrc::disk_failed)) co_return;
     const auto until = home_.now() + wait;

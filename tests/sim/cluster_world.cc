@@ -34,10 +34,11 @@ class World {
   // What runs beside the clients.
   asio::awaitable<void> keep_alive(ClusterNode& node);
   asio::awaitable<void> make_trouble();
+  asio::awaitable<void> orphan_the_others();
   asio::awaitable<void> change_topics();
   asio::awaitable<void> make(ClusterTopic& topic);
   asio::awaitable<void> remove(ClusterTopic& topic);
-  void check_refusal(const ClusterTopic& topic, const protocol::Status& status) const;
+  void check_refusal(const ClusterTopic& topic, const protocol::Status& status);
   BrokerEnd draw_end(const ClusterNode& node);
 
   void start_clients();
@@ -146,7 +147,7 @@ asio::awaitable<void> World::keep_alive(ClusterNode& node) {
     if (!calm_ && machine_.random.chance(0.15)) node.die_after(machine_.random.between(1, 1500));
     const auto until = machine_.runtime.now() + machine_.random.duration(100ms, 40s);
     const auto goes_on = [&] { return calm_ || machine_.runtime.now() < until; };
-    while (!ending_ && !machine_.failed() && !node.broken() && goes_on())
+    while (!ending_ && !machine_.failed() && !node.broken() && !node.down() && goes_on())
       co_await machine_.runtime.sleep_for(20ms);
     if (ending_ || machine_.failed()) break;
     node.end(draw_end(node));
@@ -168,7 +169,7 @@ asio::awaitable<void> World::make_trouble() {
     if (calm_ || ending_) break;
     auto& node = *nodes_[machine_.random.below(nodes_.size())];
     const auto& other = *nodes_[machine_.random.below(nodes_.size())];
-    switch (machine_.random.below(6)) {
+    switch (machine_.random.below(7)) {
       case 0:
         machine_.simulator.trace("a connection is reset");
         machine_.network.reset_one(machine_.random);
@@ -189,11 +190,53 @@ asio::awaitable<void> World::make_trouble() {
         machine_.set_metadata_faults(0);
         break;
       }
+      case 3:
+        co_await orphan_the_others();
+        break;
       default:
         co_await node.lose_the_store(machine_.random.duration(100ms, 20s));
     }
   }
   --tasks_;
+}
+
+/// The controller dies while nobody else reaches the store, so that nobody hears of it. When they
+/// are back they find out by themselves (CTL-6).
+asio::awaitable<void> World::orphan_the_others() {
+  auto* const controller = leading_node();
+  if (!controller) co_return;
+  machine_.simulator.trace("the others will not hear that the controller dies");
+  struct Witness {
+    ClusterNode* node;
+    std::uint64_t life;
+    bool knows = false;
+  };
+  std::vector<Witness> witnesses;
+  for (const auto& node : nodes_) {
+    if (node.get() == controller || !node->serving()) continue;
+    node->cut_from_store();
+    witnesses.push_back({node.get(), node->lives()});
+  }
+  controller->end(BrokerEnd::kill);
+  co_await machine_.runtime.sleep_for(kSessionTimeout + 3s);
+  for (const auto& one : witnesses) {
+    if (one.node->lives() == one.life) one.node->rejoin_store();
+  }
+  const auto until = machine_.runtime.now() + 20s;
+  while (machine_.runtime.now() < until && !calm_ && !ending_) {
+    const auto* const leader = leading_node();
+    for (auto& one : witnesses) {
+      if (!leader || !one.node->serving()) continue;
+      const auto known = one.node->broker()->core().membership->leader();
+      one.knows = one.knows || (known && known->broker.value() == leader->id());
+    }
+    co_await machine_.runtime.sleep_for(50ms);
+  }
+  for (const auto& one : witnesses) {
+    const bool judged = one.node->serving() && one.node->lives() == one.life && !calm_ && !ending_;
+    require(!judged || one.knows, "CTL-6: {} reaches the store and does not know who leads",
+            one.node->name());
+  }
 }
 
 asio::awaitable<void> World::change_topics() {
@@ -216,7 +259,8 @@ asio::awaitable<void> World::change_topics() {
 }
 
 /// What may go wrong with a change that every broker could make.
-void World::check_refusal(const ClusterTopic& topic, const protocol::Status& status) const {
+void World::check_refusal(const ClusterTopic& topic, const protocol::Status& status) {
+  machine_.simulator.trace(fmt::format("{} is not changed: {}", topic.name, status.text));
   constexpr WireError kExplained[] = {
       WireError::metadata_unavailable, WireError::metadata_outcome_unknown,
       WireError::not_controller,       WireError::timed_out,
@@ -239,7 +283,8 @@ asio::awaitable<void> World::make(ClusterTopic& topic) {
     co_return check_refusal(topic, made.status);
   const auto id = made.status.ok() ? made.id : id_of(topic.name);
   if (id.is_zero()) co_return;
-  require(!deleted_.contains(id), "C5: {} has its old uuid {} again", topic.name, id.hex());
+  require(!deleted_.contains(id), "C5: {} has its old uuid {} again{}", topic.name, id.hex(),
+          made.status.ok() ? "" : ": " + made.status.text);
   topic.id = id;
   machine_.simulator.trace(fmt::format("{} is {}", topic.name, topic.id.hex()));
 }
@@ -252,7 +297,8 @@ asio::awaitable<void> World::remove(ClusterTopic& topic) {
   // An earlier try may have done it.
   if (!removed.status.ok() && removed.status.error() != WireError::unknown_topic)
     co_return check_refusal(topic, removed.status);
-  machine_.simulator.trace(fmt::format("{} is gone, which was {}", topic.name, topic.id.hex()));
+  machine_.simulator.trace(fmt::format("{} is gone, which was {}{}", topic.name, topic.id.hex(),
+                                       removed.status.ok() ? "" : ": " + removed.status.text));
   deleted_.insert(topic.id);
   topic.id = {};
 }
@@ -291,7 +337,7 @@ void World::calm_down() {
     return std::ranges::none_of(topics_, [](const auto& topic) { return topic.id.is_zero(); });
   };
   if (!wait_for(made, 2min, "topics are not made")) return;
-  wait_for([this] { return audit_->all_agree(); }, 2min, "C7: the brokers do not agree");
+  wait_for([this] { return audit_->all_agree(); }, 30s, "C7: the brokers do not agree");
 }
 
 bool World::caught_up() {

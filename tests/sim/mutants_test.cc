@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/broker_world.h"
+#include "sim/cluster_world.h"
 #include "sim/storage_world.h"
 
 namespace mq::sim {
@@ -42,6 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"old_journal_generation", run_storage_world, 100},
                       Mistake{"journal_file_without_snapshot", run_storage_world, 100},
                       Mistake{"block_image_left_out", run_storage_world, 200},
+                      Mistake{"block_image_after_its_append", run_storage_world, 600},
                       Mistake{"bypass_without_record", run_storage_world, 200}),
     [](const auto& info) { return info.param.name; });
 
@@ -57,6 +59,13 @@ INSTANTIATE_TEST_SUITE_P(
     Idempotence, Mutants,
     ::testing::Values(Mistake{"duplicate_answered_out_of_order", run_broker_world, 60},
                       Mistake{"dedup_forgotten_at_start", run_broker_world, 60}),
+    [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Cluster, Mutants,
+    ::testing::Values(Mistake{"no_reread_on_connect", run_cluster_world, 60},
+                      Mistake{"controller_writes_unfenced", run_cluster_world, 10},
+                      Mistake{"image_before_confirmed", run_cluster_world, 10}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -108,7 +108,8 @@ class TopicNames(Case):
         broker.create("t", "--partitions", "1")
         done = broker.ctl("topic", "alter", "t", "--config", "cleanup.policy=compact")
         self.assertEqual(done.code, 2, done.err)
-        self.assertIn("NOT_AVAILABLE", done.err)
+        self.assertIn("INVALID_CONFIG", done.err)
+        self.assertIn("does not compact by key", done.err)
         # A null value is a record like any other, and stays.
         lines = b"".join(b'{"key": "k", "value": %s}\n' % value for value in (b'"a"', b'"b"', b"null", b'"c"'))
         self.assertEqual(broker.ctl("produce", "t", "--json", stdin=lines).code, 0)
