@@ -9,7 +9,7 @@ product_packages=(
 )
 test_packages=(
   libgtest-dev libgmock-dev clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev llvm-14 mold ccache strace python3
-  shellcheck systemd libfaketime libzookeeper-java default-jre-headless
+  shellcheck systemd libfaketime libzookeeper-java default-jre-headless nftables iproute2
 )
 machine_packages=(debootstrap systemd-container)
 

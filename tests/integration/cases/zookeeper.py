@@ -33,12 +33,19 @@ class ZooKeeper:
         self.process = None
 
     def start(self):
+        self.launch()
+        return self.wait()
+
+    def launch(self):
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
                 ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-cp",
                  f"{JAVA / 'zookeeper.jar'}:{JAVA / 'slf4j-simple.jar'}",
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self.config)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait(self):
+        """Until it serves; one of several does that once most of them are there."""
         deadline = time.monotonic() + 60
         while "Mode:" not in self.ask("srvr"):
             if self.process.poll() is not None or time.monotonic() > deadline:

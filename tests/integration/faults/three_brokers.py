@@ -1,0 +1,113 @@
+"""Three brokers on a ZooKeeper, and records written to them all the time, for the tests of what may happen to such a cluster."""
+
+import json
+import threading
+
+from daemon import Case, ctl, wait_until
+from zookeeper import ZooKeeper
+
+TOPIC = "orders"
+PARTITIONS = 9
+# Until another controller serves: the session time of ten seconds, a tick, and the new one's start, with slack.
+FAILOVER_SECONDS = 40
+
+
+class Writer(threading.Thread):
+    """Writes numbered records, one command after the other, and remembers which were acknowledged."""
+
+    def __init__(self, addresses):
+        super().__init__(daemon=True)
+        self.addresses = addresses
+        self.acknowledged = set()
+        self.ended = threading.Event()
+        self.number = 0
+
+    def run(self):
+        while not self.ended.is_set():
+            lines = [f"k{self.number + i}:v{self.number + i}" for i in range(20)]
+            self.number += len(lines)
+            done = ctl("-b", self.addresses, "--timeout", "5s", "produce", TOPIC, "-K", ":",
+                       stdin="\n".join(lines).encode(), seconds=60)
+            if done.code == 0:
+                self.acknowledged.update(lines)
+
+    def end(self):
+        self.ended.set()
+        self.join(timeout=90)
+        return self.acknowledged
+
+
+class ThreeBrokers(Case):
+    def start_zookeeper(self):
+        """What each broker has as its metadata place."""
+        self.zookeeper = ZooKeeper()
+        self.addCleanup(self.zookeeper.end)
+        self.zookeeper.start()
+        return [f"zookeeper://127.0.0.1:{self.zookeeper.port}/mq"] * 3
+
+    def setUp(self):
+        super().setUp()
+        places = self.start_zookeeper()
+        self.nodes = {number: self.broker(broker_id=number, metadata=places[number - 1]) for number in (1, 2, 3)}
+        for node in self.nodes.values():
+            node.launch()
+        self.addresses = ",".join(node.address for node in self.nodes.values())
+        for node in self.nodes.values():
+            self.ready(node)
+        self.assertEqual(self.ctl("topic", "create", TOPIC, "-p", str(PARTITIONS)).code, 0)
+
+    def ready(self, node, times=1, seconds=60):
+        def is_ready():
+            self.assertIsNone(node.process.poll(), "a broker ended")
+            return node.log().count(" ready in ") >= times
+        wait_until(is_ready, seconds, f"{node.address} is ready")
+
+    def restart(self, number):
+        node = self.nodes[number]
+        times = node.log().count(" ready in ") + 1
+        node.launch()
+        return times
+
+    def ctl(self, *words, **options):
+        return ctl("-b", self.addresses, *words, **options)
+
+    def controller(self):
+        """The broker that leads the cluster, as one that lives says it; nothing: nobody is known to."""
+        for node in self.nodes.values():
+            if node.process is None:
+                continue
+            done = node.ctl("--timeout", "2s", "status", "-o", "json")
+            if done.code == 0:
+                number = json.loads(done.out)["items"][0].get("controller", -1)
+                if number in self.nodes:
+                    return number
+        return None
+
+    def wait_for_controller(self, other_than):
+        wait_until(lambda: self.controller() not in (None, other_than), FAILOVER_SECONDS, "another controller")
+
+    def created(self, topic):
+        done = self.ctl("--timeout", "5s", "topic", "create", topic, "-p", "3")
+        return done.code == 0 or "TOPIC_EXISTS" in done.err
+
+    def partitions(self):
+        done = self.ctl("topic", "describe", TOPIC, "-o", "json")
+        return json.loads(done.out)["items"][0]["partitions"] if done.code == 0 else []
+
+    def all_led(self):
+        partitions = self.partitions()
+        return len(partitions) == PARTITIONS and all(one["leader"] in self.nodes for one in partitions)
+
+    def check_records(self, acknowledged):
+        wait_until(self.all_led, FAILOVER_SECONDS, "every partition has a leader")
+        done = self.ctl("consume", TOPIC, "-e", "-f", "%k:%v\\n", seconds=120)
+        self.assertEqual(done.code, 0, done.err)
+        read = done.out.split()
+        self.assertTrue(acknowledged, "something was written")
+        self.assertEqual(acknowledged - set(read), set(), "acknowledged and lost")
+
+    def writer(self):
+        writer = Writer(self.addresses)
+        writer.start()
+        self.addCleanup(writer.ended.set)
+        return writer
