@@ -63,6 +63,35 @@ void Journal::image(const std::shared_ptr<JournalLog>& log, std::uint64_t positi
   queue_locked(log);
 }
 
+void Journal::image_ahead(const std::shared_ptr<JournalLog>& log, std::uint64_t position,
+                          std::vector<std::byte> bytes, const SyncPoint& end, JournalDone done) {
+  JournalImage image;
+  image.segment_base = end.segment_base;
+  image.position = position;
+  {
+    std::lock_guard lock(mutex_);
+    if (!log->closed_ && begun_ && !ended_ && !disk_->failed()) {
+      // Syncs need not wait for it: the block is not written again before. It is kept until a sync
+      // has covered the append that it is made for.
+      const Offset needs = model::advance(end.offset, 1);
+      log->items_.push_front({JournalContent(image), std::move(bytes), std::move(done), needs});
+      queue_locked(log);
+      return;
+    }
+  }
+  done(false);
+}
+
+void Journal::image_used(const std::shared_ptr<JournalLog>& log, const SyncPoint& end,
+                         bool appended) {
+  std::lock_guard lock(mutex_);
+  if (log->closed_) return;
+  log->end_ = end;
+  if (appended) return;
+  unused_images_[log->id_] = end.offset;
+  wake_locked();
+}
+
 void Journal::note(const std::shared_ptr<JournalLog>& log, JournalContent content,
                    JournalDone done) {
   {
@@ -205,6 +234,25 @@ void Journal::take_given_up() {
   }
 }
 
+/// An image asks for more than what was appended when it was made. Nothing may come.
+void Journal::take_unused_images() {
+  std::map<PartitionId, Offset> unused;
+  {
+    std::lock_guard lock(mutex_);
+    unused.swap(unused_images_);
+  }
+  for (const auto& [id, end] : unused) {
+    const auto state = states_.find(id);
+    for (const auto& file : live_) {
+      const auto need = file->needs.find(id);
+      if (need == file->needs.end()) continue;
+      need->second = std::min(need->second, end);
+      if (state == states_.end() || state->second.recovery_point.offset >= need->second)
+        file->needs.erase(need);
+    }
+  }
+}
+
 JournalDiskState Journal::disk_state() const {
   std::lock_guard lock(mutex_);
   return disk_state_;
@@ -277,6 +325,7 @@ void Journal::run_round() {
   round_began_ = disk_->home.now();
   take_new_files();
   take_given_up();
+  take_unused_images();
   if (!disk_->failed() && make_room(stalled)) {
     Group group = take(group_bytes_max(), false);
     for (const auto& [sync, end] : group.bypasses) flusher_->request(sync, end);

@@ -60,6 +60,12 @@ class Journal : public std::enable_shared_from_this<Journal> {
   /// log's syncs wait for it.
   void image(const std::shared_ptr<JournalLog>& log, std::uint64_t position,
              std::vector<std::byte> bytes, const SyncPoint& end);
+  /// The same before an append writes the block again, which it may do when `done` says that the
+  /// image is durable. Afterwards image_used() has to follow, with the log's end, also when nothing
+  /// was appended: else the image is kept for ever.
+  void image_ahead(const std::shared_ptr<JournalLog>& log, std::uint64_t position,
+                   std::vector<std::byte> bytes, const SyncPoint& end, JournalDone done);
+  void image_used(const std::shared_ptr<JournalLog>& log, const SyncPoint& end, bool appended);
   void note(const std::shared_ptr<JournalLog>& log, JournalContent content, JournalDone done = {});
   /// About the disk (id zero) or a partition that has no log here.
   void note(const model::PartitionId& id, JournalContent content, JournalDone done = {});
@@ -158,6 +164,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   Result<void> have_free_file();
   Result<void> keep_old_files(const JournalStart& start);
   void take_given_up();
+  void take_unused_images();
 
   const std::shared_ptr<DiskState> disk_;
   const std::shared_ptr<Flusher> flusher_;
@@ -174,6 +181,8 @@ class Journal : public std::enable_shared_from_this<Journal> {
   std::map<model::PartitionId, std::weak_ptr<JournalLog>> logs_;
   std::vector<std::unique_ptr<JournalFile>> new_files_;     // made, not known to a round yet
   std::map<model::PartitionId, JournalLogState> given_up_;  // not known to a round yet
+  /// Log ends behind images that no append followed, not known to a round yet.
+  std::map<model::PartitionId, model::Offset> unused_images_;
   bool making_file_ = false;
   JournalDone conclude_;
   std::uint64_t concluded_ = 0;

@@ -136,7 +136,8 @@ bool Journal::write_group(JournalFile& file, std::uint64_t position) {
 
 void Journal::tell(Group& group, bool durable) {
   for (auto& taken : group.entries) {
-    if (durable && !taken.item.image.empty() && taken.log)
+    const bool ahead = static_cast<bool>(taken.item.done);
+    if (durable && !taken.item.image.empty() && taken.log && !ahead)
       flusher_->image_written(taken.log->sync_);
     if (taken.item.done) taken.item.done(durable);
   }

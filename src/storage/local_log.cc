@@ -278,24 +278,40 @@ void LocalLog::journal_append(base::SharedBytes batch, Offset base, std::uint64_
   journal_->append(journal_log_, std::move(entry));
 }
 
-/// The append at `position` writes a block again whose first bytes may be synced and nowhere else:
-/// a power cut in the middle of that takes the whole block. So they go into the journal, unless no
-/// sync began since the append before, which has done so.
+/// An append that begins inside of a block writes it again, and its first bytes may be synced and
+/// nowhere else: a power cut in the middle of that takes the whole block. So they have to be in the
+/// journal, unless no sync began since the append before, which has seen to it.
+bool LocalLog::needs_image() const {
+  if (MQ_MUTANT("block_image_after_its_append")) return false;
+  const std::uint64_t block = end_.position / kJournalBlockBytes * kJournalBlockBytes;
+  if (end_.position == block || end_.position == image_ahead_) return false;
+  return imaged_block_ != block || imaged_at_sync_ != flusher_->syncs_begun(*sync_);
+}
+
+/// From the beginning of its block; empty: the disk has failed.
+std::vector<std::byte> LocalLog::block_below(std::uint64_t position) {
+  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  std::vector<std::byte> bytes(position - block);
+  const auto got = active_->read_at(bytes, block);
+  if (got && *got == bytes.size()) return bytes;
+  disk_->fail("read", path_of(segment_file_name(end_.segment_base)),
+              got ? make_error_code(base::BaseErrc::io_failed) : got.error());
+  disk_changed();
+  return {};
+}
+
+/// Of an append at `position` for which no image was made before: the kernel may be writing the
+/// block already. Who asks appends_inline() first does not come here.
 void LocalLog::journal_image(std::uint64_t position) {
   const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
   const std::uint64_t begun = flusher_->syncs_begun(*sync_);
   const bool same = imaged_block_ == block && imaged_at_sync_ == begun;
+  const bool made = std::exchange(image_ahead_, ~std::uint64_t{0}) == position;
   imaged_block_ = end_.position / kJournalBlockBytes * kJournalBlockBytes;
   imaged_at_sync_ = begun;
-  if (same || position == block) return;
-  std::vector<std::byte> bytes(position - block);
-  const auto got = active_->read_at(bytes, block);
-  if (!got || *got != bytes.size()) {
-    disk_->fail("read", path_of(segment_file_name(end_.segment_base)),
-                got ? make_error_code(base::BaseErrc::io_failed) : got.error());
-    return disk_changed();
-  }
-  journal_->image(journal_log_, block, std::move(bytes), end_);
+  if (same || made || position == block) return;
+  auto bytes = block_below(position);
+  if (!bytes.empty()) journal_->image(journal_log_, block, std::move(bytes), end_);
 }
 
 /// Takes disk blocks before they are needed, so that a full disk is noticed before an append is.
@@ -393,6 +409,7 @@ Result<void> LocalLog::roll_into(Opened opened) {
   active_index_from_ = 0;
   active_head_index_ = nullptr;
   active_head_times_ = nullptr;
+  image_ahead_ = ~std::uint64_t{0};
   end_.segment_base = end_.offset;
   end_.position = 0;
   end_.segment_first_append_time_ms = -1;
@@ -527,7 +544,7 @@ void LocalLog::begin_stop() {
 
 asio::awaitable<bool> LocalLog::finish_stop() {
   const Visit visit(*this);
-  while (writing_ || cutting_) co_await wake_.wait();
+  while (writing_ || imaging_ || cutting_) co_await wake_.wait();
   request_sync();
   // The journal knows of it too, so that the next start finds nothing to put back.
   while (synced_ != end_ || flusher_->recovery_point(*sync_) != end_) {

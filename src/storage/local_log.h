@@ -199,7 +199,10 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void on_durable(const SyncPoint& point);
   void wake() { wake_.notify_all(); }
   void journal_append(base::SharedBytes batch, model::Offset base, std::uint64_t position);
+  [[nodiscard]] bool needs_image() const;
+  [[nodiscard]] std::vector<std::byte> block_below(std::uint64_t position);
   void journal_image(std::uint64_t position);
+  asio::awaitable<bool> image_first();
   void confirm();
   void changed() const;
 
@@ -271,6 +274,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   // The last append's block needs no image as long as no sync began since.
   std::uint64_t imaged_at_sync_ = ~std::uint64_t{0};
   std::uint64_t imaged_block_ = ~std::uint64_t{0};
+  // The journal holds durably what lies in the block below this end of the active segment.
+  std::uint64_t image_ahead_ = ~std::uint64_t{0};
 
   Error failure_;
   std::function<void()> changed_;
@@ -310,6 +315,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::uint64_t written_behind_ = 0;
   std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
   bool writing_ = false;     // a disk thread appends
+  bool imaging_ = false;     // an append waits for an image, or was not made behind one yet
   bool wants_room_ = false;  // and will be told of it
 
   TailCache tail_;

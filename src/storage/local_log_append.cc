@@ -5,7 +5,7 @@ namespace mq::storage {
 
 bool LocalLog::appends_inline() const {
   if (failure_ || disk_->failed()) return true;  // it is refused at once
-  return !writing_ && disk_->write_behind->has_room() &&
+  return !writing_ && !needs_image() && disk_->write_behind->has_room() &&
          !disk_->appends_are_slow(spec_.worker->now());
 }
 
@@ -20,9 +20,37 @@ asio::awaitable<Result<AppendInfo>> LocalLog::append_later(base::Buffer owner,
                                                            model::RecordBatchView parsed) {
   const Visit visit(*this);
   co_await wait_for_room();
-  if (!disk_->appends_are_slow(spec_.worker->now()))
-    co_return append(std::move(owner), batch, parsed);
-  co_return co_await append_on_thread(std::move(owner), batch, parsed);
+  MQ_CO_TRY_VOID(may_append(parsed));
+  const bool imaged = co_await image_first();
+  Result<AppendInfo> done = make_error_code(StorageErrc::closed);
+  if (disk_->appends_are_slow(spec_.worker->now())) {
+    done = co_await append_on_thread(std::move(owner), batch, parsed);
+  } else {
+    done = append(std::move(owner), batch, parsed);
+  }
+  if (!imaged) co_return done;
+  journal_->image_used(journal_log_, end_, done.has_value());
+  if (!done) image_ahead_ = ~std::uint64_t{0};  // the journal need not keep it
+  imaging_ = false;
+  wake();
+  co_return done;
+}
+
+/// The kernel writes pages back when it likes, and every sync of the whole file system does: once
+/// the block is written again it is too late for an image. False: there was none to make.
+asio::awaitable<bool> LocalLog::image_first() {
+  if (failure() || stopping_ || !needs_image()) co_return false;
+  const SyncPoint end = end_;
+  auto bytes = block_below(end.position);
+  if (bytes.empty()) co_return false;
+  disk_->counters.get("storage_images_ahead_total").add();
+  imaging_ = true;
+  auto wait = std::make_shared<JournalWait>(*spec_.worker);
+  const std::uint64_t block = end.position - bytes.size();
+  journal_->image_ahead(journal_log_, block, std::move(bytes), end, JournalWait::done(wait));
+  const auto durable = co_await JournalWait::until_durable(wait);
+  if (durable && end_.segment_base == end.segment_base) image_ahead_ = end.position;
+  co_return true;
 }
 
 asio::awaitable<void> LocalLog::wait_for_room() {

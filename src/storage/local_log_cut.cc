@@ -252,7 +252,7 @@ void LocalLog::forget_above(const Cut& cut) {
   end_ = synced_ = cut.point;
   confirmed_ = std::min(confirmed_, to);
   recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
-  imaged_block_ = ~std::uint64_t{0};
+  imaged_block_ = image_ahead_ = ~std::uint64_t{0};
   std::erase_if(epoch_starts_, [&](const EpochStart& start) { return start.start_offset >= to; });
   if (epoch_starts_.empty() || epoch_starts_.back().leader_epoch < leader_epoch_)
     epoch_starts_.push_back({leader_epoch_, to});

@@ -69,8 +69,8 @@ class PartitionLog {
   /// `parsed` is a view of the same bytes.
   virtual Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
                                     const model::RecordBatchView& parsed) = 0;
-  /// False while an append might make the worker sleep, or the disk has too much to write already:
-  /// append_later() then.
+  /// False while an append might make the worker sleep, has to wait for the journal, or the disk
+  /// has too much to write already: append_later() then.
   [[nodiscard]] virtual bool appends_inline() const { return true; }
   /// The same as append(), once the disk has room for more; while appends are slow on a thread of
   /// the disk. Nothing else may be appended meanwhile. What lies in `parsed` stays until then.

@@ -43,8 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"old_journal_generation", run_storage_world, 100},
                       Mistake{"journal_file_without_snapshot", run_storage_world, 100},
                       Mistake{"block_image_left_out", run_storage_world, 200},
-                      Mistake{"block_image_after_its_append", run_storage_world, 600},
-                      Mistake{"bypass_without_record", run_storage_world, 200}),
+                      Mistake{"block_image_after_its_append", run_storage_world, 600}),
     [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(

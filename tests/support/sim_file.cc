@@ -49,6 +49,11 @@ class SimFile final : public base::File {
     granted = std::min(granted, room(position));
     if (granted == 0 && wanted > 0) return make_error_code(BaseErrc::no_space);
     tree_->recharge(*inode_, [&] { put(pieces, position, granted); });
+    tree_->early_sum += tree_->early_share;
+    if (tree_->early_sum >= 1) {
+      tree_->early_sum -= 1;
+      write_back(position, granted);
+    }
     return granted;
   }
   Result<void> sync_data() override { return sync(); }
@@ -76,9 +81,7 @@ class SimFile final : public base::File {
   }
   void start_write_back(std::uint64_t position, std::uint64_t bytes) override {
     std::lock_guard lock(tree_->mutex);
-    if (generation_ != tree_->generation) return;
-    for (auto block = position / kSimBlock; block * kSimBlock < position + bytes; ++block)
-      inode_->under_way.insert(block);
+    if (generation_ == tree_->generation) write_back(position, bytes);
   }
   Result<void> finish_write_back(std::uint64_t, std::uint64_t) override {
     std::lock_guard lock(tree_->mutex);
@@ -101,6 +104,10 @@ class SimFile final : public base::File {
   }
 
  private:
+  void write_back(std::uint64_t position, std::uint64_t bytes) {
+    for (auto block = position / kSimBlock; block * kSimBlock < position + bytes; ++block)
+      inode_->under_way.insert(block);
+  }
   Result<void> check(FileOperation operation) {
     if (generation_ != tree_->generation) return make_error_code(BaseErrc::io_failed);
     if (const auto* fault = tree_->strike(operation, path_)) return fault->error;

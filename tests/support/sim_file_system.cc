@@ -69,6 +69,11 @@ void SimFileSystem::set_cold_share(double share) {
   tree_->cold_share = share;
 }
 
+void SimFileSystem::set_early_write_back(double share) {
+  std::lock_guard lock(tree_->mutex);
+  tree_->early_share = share;
+}
+
 void SimFileSystem::on_write(std::function<void()> hook) {
   std::lock_guard lock(tree_->mutex);
   tree_->write_hook = std::move(hook);

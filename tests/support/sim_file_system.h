@@ -70,6 +70,9 @@ class SimFileSystem final : public base::FileSystem {
   [[nodiscard]] std::uint64_t faults_struck() const;
   /// read_cached_at() answers would_block this often (0 at first, 1: always), by a fixed pattern.
   void set_cold_share(double share);
+  /// What was written is on its way to the disk at once this often (0 at first, 1: always), by a
+  /// fixed pattern: the kernel writes pages back when it likes, and a power cut may catch it there.
+  void set_early_write_back(double share);
 
   /// Called inside every write of a file before it takes effect: the place to let time pass. Empty:
   /// none.

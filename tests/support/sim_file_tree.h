@@ -52,6 +52,8 @@ struct SimFileTree {
   std::uint64_t struck = 0;
   double cold_share = 0;
   double cold_sum = 0;
+  double early_share = 0;
+  double early_sum = 0;
   std::function<void()> write_hook;
 
   /// The fault that strikes now, or null.

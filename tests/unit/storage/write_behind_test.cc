@@ -131,6 +131,7 @@ TEST_F(LaterTest, AppendsWaitForADiskThatIsBehindAndRecoverByThemselves) {
     }
     EXPECT_GT(counter("storage_dirty_waits_total"), 0);
     world.pass(std::chrono::seconds(5));
+    ASSERT_TRUE(append_later(100));  // in a block that was synced meanwhile
     EXPECT_TRUE(world.log().appends_inline());
     EXPECT_FALSE(world.read_all().empty());
     ASSERT_TRUE(world.stop());
