@@ -12,18 +12,24 @@ namespace mq::broker {
 
 /// Why this broker makes no change of topics now; nothing: it can. On the home runtime.
 std::optional<protocol::Status> refuse_change(const Core& core);
+/// A refusal that the controller gave from what it knows, when it may have been replaced before it
+/// gave it: what it knows may be of the past. On the home runtime.
+std::optional<protocol::Status> refuse_as_outdated(const Core& core,
+                                                   const protocol::Status& status);
 
 /// On the home runtime.
 template <class Change>
-asio::awaitable<protocol::TopicResult> change_at_controller(Core& core, std::string name,
+asio::awaitable<protocol::TopicResult> change_at_controller(const Core& core, std::string name,
                                                             Change change) {
+  protocol::TopicResult result;
   if (auto refusal = refuse_change(core)) {
-    protocol::TopicResult result;
     result.name = std::move(name);
     result.status = *std::move(refusal);
     co_return result;
   }
-  co_return co_await change(*core.membership->controller());
+  result = co_await change(*core.membership->controller());
+  if (auto refusal = refuse_as_outdated(core, result.status)) result.status = *std::move(refusal);
+  co_return result;
 }
 
 /// Has the controller make a change of the topic `name`; NOT_CONTROLLER when it is not in this

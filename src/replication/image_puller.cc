@@ -83,9 +83,12 @@ asio::awaitable<bool> ImagePuller::pull() {
   request.broker = config_.broker.value();
   request.broker_epoch = epoch_.value();
   request.have_version = snapshot_wanted_ ? 0 : view_.version();
+  const auto epoch = epoch_;
   const auto deadline = home_.now() + config_.wait + config_.margin;
   const auto answer = co_await link_.pull(std::move(request), deadline);
   if (stopping_) co_return true;
+  // What was told to an earlier registration may show leaderships that have ended with it.
+  if (epoch != epoch_) co_return fail("this broker has been registered again");
   if (!answer) co_return fail(answer.error().message());
   if (!answer->envelope.status.ok()) co_return fail(answer->envelope.status.text);
   co_return take(*answer);

@@ -51,6 +51,10 @@ void ClusterAudit::wrote(const std::vector<metadata::Operation>& operations) {
       controller_epoch_ = epoch;
     }
     if (below(path, layout::kState)) check_state(path);
+    if (below(path, layout::kTopics) || below(path, layout::kDeleting))
+      world_.simulator.trace(
+          fmt::format("the store: {} {}", path,
+                      world_.metadata->nodes.contains(path) ? "is written" : "is removed"));
   }
 }
 

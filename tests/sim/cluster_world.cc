@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "broker/change_topic.h"
 #include "sim/clients.h"
 #include "sim/cluster_audit.h"
 #include "sim/cluster_node.h"
@@ -49,6 +50,7 @@ class World {
   [[nodiscard]] bool caught_up();
   [[nodiscard]] bool all_serve() const;
   [[nodiscard]] ClusterNode* leading_node();
+  [[nodiscard]] ClusterNode* some_controller();
   [[nodiscard]] std::string newest_problem() const;
   [[nodiscard]] base::Uuid id_of(const std::string& name);
   [[nodiscard]] storage::PartitionLog* log_of(const model::PartitionId& id);
@@ -112,10 +114,25 @@ std::string World::newest_problem() const {
   return text;
 }
 
+/// Of those that think they are the controller, the one that was elected last.
 ClusterNode* World::leading_node() {
-  const auto found =
-      std::ranges::find_if(nodes_, [](const auto& node) { return node->controller() != nullptr; });
-  return found == nodes_.end() ? nullptr : found->get();
+  ClusterNode* last = nullptr;
+  for (const auto& node : nodes_) {
+    const auto* const controller = node->controller();
+    if (controller &&
+        (!last || controller->controller_epoch() > last->controller()->controller_epoch()))
+      last = node.get();
+  }
+  return last;
+}
+
+/// Any of them.
+ClusterNode* World::some_controller() {
+  std::vector<ClusterNode*> found;
+  for (const auto& node : nodes_) {
+    if (node->controller()) found.push_back(node.get());
+  }
+  return found.empty() ? nullptr : found[machine_.random.below(found.size())];
 }
 
 base::Uuid World::id_of(const std::string& name) {
@@ -264,21 +281,25 @@ void World::check_refusal(const ClusterTopic& topic, const protocol::Status& sta
   constexpr WireError kExplained[] = {
       WireError::metadata_unavailable, WireError::metadata_outcome_unknown,
       WireError::not_controller,       WireError::timed_out,
-      WireError::shutting_down,        WireError::storage_full,
-      WireError::storage_failed};
+      WireError::shutting_down,        WireError::partition_recovering,
+      WireError::storage_full,         WireError::storage_failed};
   require(std::ranges::find(kExplained, status.error()) != std::end(kExplained),
           "{} was not changed: {}", topic.name, status.text);
 }
 
 asio::awaitable<void> World::make(ClusterTopic& topic) {
-  auto* const node = leading_node();
+  auto* const node = some_controller();
   if (!node) co_return;
   protocol::NewTopic wanted;
   wanted.name = topic.name;
   wanted.partitions = topic.partitions;
   wanted.settings["segment.bytes"] = "1MiB";
   const auto deadline = machine_.runtime.now() + 10s;
-  const auto made = co_await node->controller()->create_topic(std::move(wanted), false, deadline);
+  auto create = [&](controller::Controller& controller) {
+    return controller.create_topic(wanted, false, deadline);
+  };
+  const auto made =
+      co_await broker::change_at_controller(node->broker()->core(), topic.name, create);
   if (!made.status.ok() && made.status.error() != WireError::topic_exists)
     co_return check_refusal(topic, made.status);
   const auto id = made.status.ok() ? made.id : id_of(topic.name);
@@ -290,10 +311,14 @@ asio::awaitable<void> World::make(ClusterTopic& topic) {
 }
 
 asio::awaitable<void> World::remove(ClusterTopic& topic) {
-  auto* const node = leading_node();
+  auto* const node = some_controller();
   if (!node) co_return;
   const auto deadline = machine_.runtime.now() + 10s;
-  const auto removed = co_await node->controller()->delete_topic(topic.name, deadline);
+  auto remove_topic = [&](controller::Controller& controller) {
+    return controller.delete_topic(topic.name, deadline);
+  };
+  const auto removed =
+      co_await broker::change_at_controller(node->broker()->core(), topic.name, remove_topic);
   // An earlier try may have done it.
   if (!removed.status.ok() && removed.status.error() != WireError::unknown_topic)
     co_return check_refusal(topic, removed.status);
