@@ -114,6 +114,7 @@ asio::awaitable<Result<bool>> Member::try_register(Found found) {
   operations.emplace_back(metadata::Create(layout::broker_live(config_.broker),
                                            metadata::encode(live),
                                            metadata::CreateMode::ephemeral));
+  registration_sent_ = home_.now();
   const auto made = co_await writer_.commit(std::move(operations), path, tag);
   const Error error = refusal(made);
   if (is(error, MetadataErrc::already_exists) || is(error, MetadataErrc::bad_version))
@@ -186,8 +187,12 @@ void Member::compare_disks(const metadata::Node& epoch) {
 
 void Member::set_registered() {
   registered_ = true;
-  if (store_.session_timeout() == base::Duration::zero())
-    lease_end_.store(kForEver, std::memory_order_relaxed);
+  // The registration is an acknowledged write like a heartbeat.
+  const auto session_time = store_.session_timeout();
+  const auto end = session_time == base::Duration::zero()
+                       ? kForEver
+                       : (registration_sent_ + session_time / 2).time_since_epoch().count();
+  lease_end_.store(end, std::memory_order_relaxed);
 }
 
 // A lost session is followed by another registration

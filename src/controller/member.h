@@ -99,6 +99,7 @@ class Member {
   bool told_of_waiting_ = false;
   bool stopping_ = false;
   std::optional<std::int32_t> heartbeat_version_;
+  base::TimePoint registration_sent_{};
   std::atomic<std::int64_t> lease_end_{0};  ///< on the runtime's clock
   std::vector<std::string> warnings_;
   std::function<void(const std::string&)> waiting_;
