@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mutants.h"
+#include "base/run_on.h"
 #include "storage/local_disk.h"
 #include "storage/sealed_file.h"
 #include "storage/space_reserve.h"
@@ -100,9 +101,13 @@ asio::awaitable<Result<void>> LocalDisk::recover_all(RecoveryRun& run) {
   const auto written = co_await write_recovered(run);
   MQ_CO_TRY_VOID(written);
   for (const auto& id : run.cut) {
-    const auto log = logs_.find(id);
-    if (log == logs_.end()) continue;
-    log->second->note_recovered();
+    const auto known = logs_.find(id);
+    if (known == logs_.end()) continue;
+    // LOG-12: else the next start would cut off again what is appended from here on.
+    const auto log = known->second;
+    auto recording = log->record_recovered();
+    const auto recorded = co_await run_on(log->worker(), std::move(recording));
+    MQ_CO_TRY_VOID(recorded);
     say_ready(id);
   }
   if (!run.early) {

@@ -537,6 +537,12 @@ void LocalLog::note_recovered() {
   if (sync_) journal_->synced(journal_log_, end_, 0);
 }
 
+asio::awaitable<Result<void>> LocalLog::record_recovered() {
+  JournalContent point = JournalRecoveryPoint{end_};
+  const auto noted = co_await journaled(std::move(point));
+  co_return noted;
+}
+
 void LocalLog::begin_stop() {
   stopping_ = true;
   request_sync();

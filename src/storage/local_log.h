@@ -110,6 +110,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void report_scrub_damage(model::Offset base, std::uint64_t position, const std::string& what);
   /// All that recovery found is synced in the segments: the journal may forget it.
   void note_recovered();
+  /// The same of a log with a cut that was not done; returns when that is durable.
+  asio::awaitable<Result<void>> record_recovered();
 
  private:
   /// A segment that is no longer written.

@@ -16,6 +16,10 @@ base::Result<void> truncate(StorageWorld& world, Offset to, int partition = 0) {
   return run(world.simulator, std::move(cutting));
 }
 
+asio::awaitable<void> ignore(asio::awaitable<base::Result<void>> task) {
+  static_cast<void>(co_await std::move(task));
+}
+
 /// What the log holds from `from` on.
 std::vector<std::byte> bytes_from(StorageWorld& world, Offset from) {
   std::vector<std::byte> bytes;
@@ -188,6 +192,30 @@ bool survives_power_cuts() {
 }
 
 TEST(Truncate, SurvivesPowerCutsAtEveryStage) { EXPECT_TRUE(survives_power_cuts()); }
+
+/// What is appended behind a cut that a start has finished is not cut off by the next one.
+TEST(Truncate, IsDoneWhenTheLogIsServedAgain) {
+  int broken_off = 0;
+  for (std::uint64_t step = 1; step <= 25; ++step) {
+    StorageWorld world(step);
+    world.settings.durability = model::Durability::memory;
+    world.start(1);
+    for (int i = 0; i < 6; ++i) world.append(1);
+    world.process->kill_after(step, [] {});
+    auto cutting = world.log().truncate(Offset(3), world.log().leader_epoch());
+    world.runtime.spawn("cut", ignore(std::move(cutting)));
+    world.simulator.run_until([&] { return world.process->dead(); }, std::chrono::seconds(2));
+    world.kill();
+    world.start(1);
+    if (world.log().log_end_offset() != Offset(3)) continue;
+    ++broken_off;
+    world.append(1);
+    world.kill();
+    world.start(1);
+    EXPECT_EQ(world.log().log_end_offset(), Offset(4)) << "killed at step " << step;
+  }
+  EXPECT_GT(broken_off, 0);
+}
 
 TEST(TruncateMutants, ReplayWithoutCutsIsCaught) {
   const base::EnabledMutant enabled("journal_replay_without_cuts");
