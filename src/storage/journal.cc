@@ -251,6 +251,8 @@ void Journal::take_unused_images() {
         file->needs.erase(need);
     }
   }
+  // No recovery point may come that would do it.
+  if (!unused.empty()) free_files();
 }
 
 JournalDiskState Journal::disk_state() const {

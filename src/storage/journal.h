@@ -137,6 +137,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   bool write_header(JournalFile& file);
   bool retire_before(const JournalFile& taken);
   void settle_needs(const Group& group);
+  void free_files();
   bool make_room(bool& stalled);
   bool switch_file(bool alone = false);
   [[nodiscard]] std::uint64_t snapshot_bytes() const;

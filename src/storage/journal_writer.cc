@@ -179,6 +179,10 @@ void Journal::settle_needs(const Group& group) {
         file->needs.erase(need);
     }
   }
+  free_files();
+}
+
+void Journal::free_files() {
   while (live_.size() > 1 && live_.front()->needs.empty()) {
     free_.push_back(std::move(live_.front()));
     live_.pop_front();
