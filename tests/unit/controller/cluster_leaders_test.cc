@@ -230,20 +230,20 @@ TEST_F(ClusterLeaders, AStoreThatForgotAllSessionsFindsAllBrokersAgain) {
 class ImagesAndStore : public ClusterLeaders {
  protected:
   bool an_image_was_ahead() {
-    bool ahead = false;
+    const auto ahead = std::make_shared<bool>(false);  // of the simulator too, which lives longer
     start(3);
     EXPECT_TRUE(create("orders", 6).status.ok());
     wait_until_settled();
-    simulator_.on_step([&] {
+    simulator_.on_step([this, ahead] {
       for (const auto& one : brokers_) {
         auto* const controller = one->candidate.controller();
         if (controller == nullptr || !controller->image()) continue;
         for (const auto& [name, topic] : controller->image()->topics()) {
           for (const auto& partition : topic->partitions) {
             const auto stored = state(partition.id);
-            ahead = ahead || partition.leader_epoch > stored.leader_epoch ||
-                    partition.version.value() >
-                        state_->nodes.at(layout::partition_state(partition.id)).version;
+            *ahead = *ahead || partition.leader_epoch > stored.leader_epoch ||
+                     partition.version.value() >
+                         state_->nodes.at(layout::partition_state(partition.id)).version;
           }
         }
       }
@@ -260,7 +260,7 @@ class ImagesAndStore : public ClusterLeaders {
       EXPECT_EQ(add(id).start(), Error());
       simulator_.run_for(std::chrono::seconds(5));
     }
-    return ahead;
+    return *ahead;
   }
 };
 
