@@ -78,6 +78,7 @@ class Cluster : public ::testing::Test {
  public:
   static constexpr std::chrono::seconds kSessionTime{6};
 
+  explicit Cluster(std::uint64_t seed = 5) : simulator_(seed) {}
   ~Cluster() override;
 
   FakeBroker& add(int id);
@@ -109,7 +110,7 @@ class Cluster : public ::testing::Test {
   }
   base::TimePoint in(base::Duration span) { return runtime_.now() + span; }
 
-  Simulator simulator_{5};
+  Simulator simulator_;
   SimRuntime runtime_{simulator_};
   std::shared_ptr<metadata::MemoryStoreState> state_ =
       std::make_shared<metadata::MemoryStoreState>();
