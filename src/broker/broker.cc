@@ -119,6 +119,7 @@ asio::awaitable<Result<void>> Broker::open_metadata(std::string directory) {
 
 asio::awaitable<Result<void>> Broker::open_shared_metadata(std::string directory) {
   status(fmt::format("waiting for {}", parts_.config.metadata));
+  base::log_info("broker", "connecting to {}", parts_.config.metadata);
   auto store = co_await parts_.open_metadata(std::move(directory));
   if (store) {
     metadata_ = *std::move(store);
