@@ -10,7 +10,6 @@
 
 namespace mq::broker {
 
-using base::Result;
 using metadata::PartitionAssignment;
 using protocol::WireError;
 using storage::PartitionLog;

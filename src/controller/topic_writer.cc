@@ -171,7 +171,7 @@ asio::awaitable<Result<void>> TopicWriter::sweep_states_but(base::Uuid topic,
     std::vector<std::string> paths;
     for (const auto& name : *names) {
       const auto number = layout::parse_partition(name);
-      if (!number || !keep.contains(*number)) paths.push_back(folder + "/" + name);
+      if (!number || !keep.contains(*number)) paths.push_back(fmt::format("{}/{}", folder, name));
     }
     const auto removed = co_await remove_all(std::move(paths));
     if (removed && !keep.empty()) co_return Result<void>();

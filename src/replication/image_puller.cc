@@ -17,12 +17,7 @@ constexpr base::Duration kToldAfter = std::chrono::seconds(5);
 
 ImagePuller::ImagePuller(ImagePullerConfig config, ControllerLink& link, ClusterView& view,
                          base::Runtime& home)
-    : config_(std::move(config)),
-      link_(link),
-      view_(view),
-      home_(home),
-      changed_(home),
-      tasks_(home) {}
+    : config_(config), link_(link), view_(view), home_(home), changed_(home), tasks_(home) {}
 
 void ImagePuller::start() { tasks_.spawn("image puller", run()); }
 
