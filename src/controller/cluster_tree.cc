@@ -124,6 +124,19 @@ asio::awaitable<Result<std::vector<metadata::TopicValue>>> load_deleting(
 
 }  // namespace
 
+std::set<model::BrokerId> brokers_of(const metadata::TopicValue& topic) {
+  std::set<model::BrokerId> brokers;
+  for (const auto& partition : topic.partitions)
+    brokers.insert(partition.replicas.begin(), partition.replicas.end());
+  return brokers;
+}
+
+std::set<std::int32_t> partition_numbers(const metadata::TopicValue& topic) {
+  std::set<std::int32_t> numbers;
+  for (const auto& partition : topic.partitions) numbers.insert(partition.number);
+  return numbers;
+}
+
 asio::awaitable<Result<ClusterTree>> load_tree(metadata::MetadataStore& store) {
   auto topics = co_await load_topic_nodes(store);
   if (!topics) co_return topics.error();

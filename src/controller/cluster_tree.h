@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct TopicTree {
   std::int32_t version = -1;  ///< of the topic node
   std::vector<PartitionNode> partitions;
 };
+
+/// Those that keep any of its replicas.
+std::set<model::BrokerId> brokers_of(const metadata::TopicValue& topic);
+std::set<std::int32_t> partition_numbers(const metadata::TopicValue& topic);
 
 /// All that a controller needs, read with as many reads at once as the store takes: the caller is
 /// the only writer. A node that is missing or does not parse is named in the log, and the error is

@@ -16,13 +16,6 @@ namespace {
 /// made, and are shown as they are.
 constexpr std::chrono::seconds kOpenPatience{60};
 
-std::set<model::BrokerId> brokers_of(const TopicTree& tree) {
-  std::set<model::BrokerId> brokers;
-  for (const auto& partition : tree.value.partitions)
-    brokers.insert(partition.replicas.begin(), partition.replicas.end());
-  return brokers;
-}
-
 bool is_unknown(const Error& error) {
   return error == make_error_code(MetadataErrc::outcome_unknown);
 }
@@ -94,7 +87,7 @@ void Controller::Impl::end(const ChangePtr& change, TopicResult result) {
 asio::awaitable<void> Controller::Impl::run_create(ChangePtr change, protocol::NewTopic topic,
                                                    bool validate_only) {
   auto made = co_await create(std::move(topic), validate_only);
-  auto result = co_await opened(std::move(made), 0);
+  auto result = co_await opened(std::move(made));
   end(change, std::move(result));
 }
 
@@ -114,9 +107,7 @@ asio::awaitable<void> Controller::Impl::run_alter(ChangePtr change,
 asio::awaitable<void> Controller::Impl::run_add(ChangePtr change, std::string name,
                                                 std::int32_t total) {
   auto made = co_await add(std::move(name), total);
-  const auto first_new =
-      made.opening && !made.opening->missing.empty() ? made.opening->missing.begin()->first : 0;
-  auto result = co_await opened(std::move(made), first_new);
+  auto result = co_await opened(std::move(made));
   end(change, std::move(result));
 }
 
@@ -140,6 +131,14 @@ asio::awaitable<Status> Controller::Impl::ready_for_change() {
   if (resigned()) co_return gone();
   if (!reloaded) co_return refusal(reloaded.error());
   co_return Status();
+}
+
+/// The same for a topic that has to be there.
+asio::awaitable<Status> Controller::Impl::ready_for_change_of(std::string name) {
+  auto refused = co_await ready_for_change();
+  if (refused.ok() && find_topic(name) == nullptr)
+    refused = status(WireError::unknown_topic, metadata::unknown_topic_text(*image(), name));
+  co_return refused;
 }
 
 const TopicTree* Controller::Impl::find_topic(std::string_view name) const {
@@ -229,10 +228,7 @@ asio::awaitable<Status> Controller::Impl::create_nodes(TopicTree& tree) {
   }
   const auto swept = co_await topic_writer_.sweep_states(tree.value.id);
   if (!swept) want_repair();
-  const bool refused_by_store = created.error() != make_error_code(MetadataErrc::unavailable) &&
-                                created.error() != make_error_code(MetadataErrc::full) &&
-                                created.error() != make_error_code(ControllerErrc::not_controller);
-  if (refused_by_store) doubt(created.error().message());
+  doubt_unless_as_before(created.error());
   co_return refusal(created.error());
 }
 
@@ -277,8 +273,8 @@ asio::awaitable<void> Controller::Impl::wait_until_applied(std::uint64_t version
   }
 }
 
-/// What became of new partitions, from `first_new` on.
-asio::awaitable<TopicResult> Controller::Impl::opened(Made made, std::int32_t first_new) {
+/// What became of the new partitions.
+asio::awaitable<TopicResult> Controller::Impl::opened(Made made) {
   if (!made.opening) co_return made.result;
   const auto id = made.result.id;
   co_await wait_until_open(made.opening);
@@ -286,7 +282,7 @@ asio::awaitable<TopicResult> Controller::Impl::opened(Made made, std::int32_t fi
     made.result.status = status(WireError::unknown_topic, "the topic has been deleted meanwhile");
   } else if (made.opening->failure) {
     made.result.status = *made.opening->failure;
-    const bool taken_back = co_await take_back(id, first_new);
+    const bool taken_back = co_await take_back(id, made.first_new);
     if (!taken_back)
       made.result.status = status(WireError::metadata_outcome_unknown,
                                   "it may still be there: " + made.opening->failure->text);
@@ -352,23 +348,19 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::remove(std::string nam
   Made made;
   made.result.name = name;
   auto& refused = made.result.status;
-  refused = co_await ready_for_change();
+  refused = co_await ready_for_change_of(name);
   if (!refused.ok()) co_return made;
   const auto* const found = find_topic(name);
-  if (found == nullptr) {
-    refused = status(WireError::unknown_topic, metadata::unknown_topic_text(*image(), name));
-    co_return made;
-  }
   TopicTree tree = *found;
   const auto moved = co_await topic_writer_.move_to_deleting(tree);
   if (!moved) {
-    if (moved.error() != make_error_code(MetadataErrc::unavailable)) doubt(moved.error().message());
+    doubt_unless_as_before(moved.error());
     refused = refusal(moved.error());
     co_return made;
   }
   made.result.id = tree.value.id;
   made.result.partitions = static_cast<std::int32_t>(tree.value.partitions.size());
-  made.brokers = brokers_of(tree);
+  made.brokers = brokers_of(tree.value);
   made.version = images_.next_version();
   forget_topic(tree);
   co_return made;
@@ -382,7 +374,7 @@ void Controller::Impl::forget_topic(const TopicTree& tree) {
   hidden_from_.erase(id);
   topics_.erase(id);
   ids_.erase(tree.value.name);
-  deletions_[id].waiting = brokers_of(tree);
+  deletions_[id].waiting = brokers_of(tree.value);
   publish({id});
   progress_.notify_all();
 }
@@ -394,13 +386,9 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::alter(protocol::AlterT
   Made made;
   made.result.name = change.name;
   auto& refused = made.result.status;
-  refused = co_await ready_for_change();
+  refused = co_await ready_for_change_of(change.name);
   if (!refused.ok()) co_return made;
   const auto* const found = find_topic(change.name);
-  if (found == nullptr) {
-    refused = status(WireError::unknown_topic, metadata::unknown_topic_text(*image(), change.name));
-    co_return made;
-  }
   made.result.id = found->value.id;
   made.result.partitions = static_cast<std::int32_t>(found->value.partitions.size());
   auto altered = alter_settings(config_, found->value.overrides, change);
@@ -410,7 +398,7 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::alter(protocol::AlterT
   tree.value.overrides = std::move(altered.overrides);
   const auto set = co_await topic_writer_.set_topic(tree);
   if (!set) {
-    if (set.error() != make_error_code(MetadataErrc::unavailable)) doubt(set.error().message());
+    doubt_unless_as_before(set.error());
     refused = refusal(set.error());
     co_return made;
   }
@@ -418,7 +406,7 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::alter(protocol::AlterT
   auto& topic = topics_.at(made.result.id);
   topic.value = std::move(tree.value);
   topic.version = tree.version;
-  made.brokers = brokers_of(topic);
+  made.brokers = brokers_of(topic.value);
   made.version = images_.next_version();
   publish({made.result.id});
   co_return made;
@@ -432,13 +420,9 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::add(std::string name,
   Made made;
   made.result.name = name;
   auto& refused = made.result.status;
-  refused = co_await ready_for_change();
+  refused = co_await ready_for_change_of(name);
   if (!refused.ok()) co_return made;
   const auto* const found = find_topic(name);
-  if (found == nullptr) {
-    refused = status(WireError::unknown_topic, metadata::unknown_topic_text(*image(), name));
-    co_return made;
-  }
   const auto id = found->value.id;
   const auto existing = found->value.partitions.size();
   made.result.id = id;
@@ -451,14 +435,14 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::add(std::string name,
   refused = place(tree, existing);
   if (refused.ok()) refused = co_await add_nodes(*found, tree);
   if (!refused.ok()) co_return made;
-  const auto first_new = tree.value.partitions[existing].number;
+  made.first_new = tree.value.partitions[existing].number;
   made.opening = expect_opening(tree, existing);
   auto& topic = topics_.at(id);
   topic.value = std::move(tree.value);
   topic.version = tree.version;
   std::move(tree.partitions.begin() + static_cast<std::ptrdiff_t>(existing), tree.partitions.end(),
             std::back_inserter(topic.partitions));
-  hidden_from_[id] = first_new;
+  hidden_from_[id] = made.first_new;
   made.result.partitions = total;
   publish({id});
   co_return made;
@@ -466,8 +450,7 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::add(std::string name,
 
 asio::awaitable<Status> Controller::Impl::add_nodes(const TopicTree& before, TopicTree& tree) {
   const auto existing = static_cast<std::ptrdiff_t>(before.partitions.size());
-  std::set<std::int32_t> known;
-  for (const auto& partition : before.value.partitions) known.insert(partition.number);
+  auto known = partition_numbers(before.value);
   // What an earlier change left half done has the numbers that come next.
   Result<void> done = co_await topic_writer_.sweep_states_but(tree.value.id, std::move(known));
   std::vector<PartitionNode> added(tree.partitions.begin() + existing, tree.partitions.end());
@@ -485,7 +468,7 @@ asio::awaitable<Status> Controller::Impl::add_nodes(const TopicTree& before, Top
     co_return Status();
   }
   want_repair();
-  if (done.error() != make_error_code(MetadataErrc::unavailable)) doubt(done.error().message());
+  doubt_unless_as_before(done.error());
   co_return refusal(done.error());
 }
 

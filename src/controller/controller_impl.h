@@ -80,8 +80,9 @@ class Controller::Impl {
   /// What a step under the admin queue leaves to be waited for.
   struct Made {
     TopicResult result;
-    OpeningPtr opening;         ///< null: nothing to wait for
-    std::uint64_t version = 0;  ///< to be in force on the brokers of the topic; 0: nothing
+    OpeningPtr opening;          ///< null: nothing to wait for
+    std::int32_t first_new = 0;  ///< partition from which on they are new; 0: the whole topic is
+    std::uint64_t version = 0;   ///< to be in force on the brokers of the topic; 0: nothing
     std::set<model::BrokerId> brokers;
   };
   /// Counts a call from outside for as long as it lasts, so that stop() waits for it.
@@ -108,6 +109,7 @@ class Controller::Impl {
   asio::awaitable<void> run_add(ChangePtr change, std::string name, std::int32_t total);
   asio::awaitable<ChangeQueue::Turn> turn_for(std::string name);
   asio::awaitable<Status> ready_for_change();
+  asio::awaitable<Status> ready_for_change_of(std::string name);
   asio::awaitable<Made> create(protocol::NewTopic topic, bool validate_only);
   asio::awaitable<Made> remove(std::string name);
   asio::awaitable<Made> alter(protocol::AlterTopic change);
@@ -120,7 +122,7 @@ class Controller::Impl {
   asio::awaitable<void> wait_until_open(OpeningPtr opening);
   asio::awaitable<void> wait_until_applied(std::uint64_t version,
                                            std::set<model::BrokerId> brokers);
-  asio::awaitable<TopicResult> opened(Made made, std::int32_t first_new);
+  asio::awaitable<TopicResult> opened(Made made);
   /// False: it is, or may be, still there.
   asio::awaitable<bool> take_back(base::Uuid topic, std::int32_t first_new);
   asio::awaitable<bool> take_back_topic(TopicTree tree);
@@ -154,6 +156,7 @@ class Controller::Impl {
   asio::awaitable<Result<void>> delete_nodes(base::Uuid topic);
   /// The store may be different from what is known here: no write before it was read again.
   void doubt(std::string_view why);
+  void doubt_unless_as_before(const Error& error);
   void want_repair();
   asio::awaitable<void> keep_repairing();
   asio::awaitable<Result<void>> repair();

@@ -17,10 +17,13 @@ namespace layout = metadata::layout;
 constexpr std::chrono::seconds kReadAgain{60};
 constexpr std::chrono::milliseconds kAfterFailure{500};
 
-PartitionNode* find_partition(TopicTree& tree, std::int32_t number) {
+/// Null: it has no such partition. Constant like the tree.
+template <class Tree>
+auto* find_partition(Tree& tree, std::int32_t number) {
   const auto found = std::ranges::lower_bound(
       tree.partitions, number, {}, [](const PartitionNode& one) { return one.id.partition; });
-  return found != tree.partitions.end() && found->id.partition == number ? &*found : nullptr;
+  const bool there = found != tree.partitions.end() && found->id.partition == number;
+  return there ? &*found : nullptr;
 }
 
 /// Replicas are listed in the topic node, in the order of the state nodes.
@@ -111,11 +114,8 @@ std::optional<StateChange> Controller::Impl::change_after(
     model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report) const {
   const auto tree = topics_.find(report.partition.topic);
   if (tree == topics_.end()) return std::nullopt;
-  const auto& partitions = tree->second.partitions;
-  const auto found =
-      std::ranges::lower_bound(partitions, report.partition.partition, {},
-                               [](const PartitionNode& one) { return one.id.partition; });
-  if (found == partitions.end() || found->id != report.partition) return std::nullopt;
+  const auto* const found = find_partition(tree->second, report.partition.partition);
+  if (found == nullptr) return std::nullopt;
   auto state =
       with_reported_replica(found->state, replicas_of(tree->second, *found), broker, epoch, report);
   if (!state) return std::nullopt;
@@ -140,10 +140,7 @@ asio::awaitable<Result<void>> Controller::Impl::write_states(std::vector<StateCh
   }
   if (!touched.empty() && !resigned()) publish(touched);
   if (!error) co_return Result<void>();
-  const bool as_before = error == make_error_code(MetadataErrc::unavailable) ||
-                         error == make_error_code(MetadataErrc::full) ||
-                         error == make_error_code(ControllerErrc::not_controller);
-  if (!as_before) doubt(error.message());
+  doubt_unless_as_before(error);
   co_return error;
 }
 

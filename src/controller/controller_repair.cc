@@ -31,12 +31,10 @@ asio::awaitable<Result<void>> Controller::Impl::read_tree(std::set<base::Uuid>& 
   std::map<base::Uuid, Deletion> deletions;
   for (const auto& topic : tree->deleting) {
     auto& deletion = deletions[topic.id];
-    if (const auto known = deletions_.find(topic.id); known != deletions_.end()) {
+    if (const auto known = deletions_.find(topic.id); known != deletions_.end())
       deletion = known->second;
-      continue;
-    }
-    for (const auto& partition : topic.partitions)
-      deletion.waiting.insert(partition.replicas.begin(), partition.replicas.end());
+    else
+      deletion.waiting = brokers_of(topic);
   }
   deletions_ = std::move(deletions);
   co_return Result<void>();
@@ -46,6 +44,14 @@ void Controller::Impl::doubt(std::string_view why) {
   if (!std::exchange(doubtful_, true))
     base::log_warning("controller", "the metadata is read again before the next change: {}", why);
   want_repair();
+}
+
+/// After a write that failed. Some errors say that it changed nothing.
+void Controller::Impl::doubt_unless_as_before(const Error& error) {
+  const bool as_before = error == make_error_code(MetadataErrc::unavailable) ||
+                         error == make_error_code(MetadataErrc::full) ||
+                         error == make_error_code(ControllerErrc::not_controller);
+  if (!as_before) doubt(error.message());
 }
 
 void Controller::Impl::want_repair() {
@@ -118,8 +124,7 @@ asio::awaitable<Result<void>> Controller::Impl::sweep_orphans() {
   while (!leftovers_.empty()) {
     const auto id = *leftovers_.begin();
     if (const auto tree = topics_.find(id); tree != topics_.end()) {
-      std::set<std::int32_t> known;
-      for (const auto& partition : tree->second.value.partitions) known.insert(partition.number);
+      auto known = partition_numbers(tree->second.value);
       MQ_CO_TRY_VOID(co_await topic_writer_.sweep_states_but(id, std::move(known)));
     }
     leftovers_.erase(id);

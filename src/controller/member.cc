@@ -18,10 +18,6 @@ constexpr std::chrono::seconds kRegisterAgain{1};
 constexpr std::chrono::seconds kTakenFor{60};
 constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
 
-Error refusal(const Result<metadata::MultiResult>& result) {
-  return result ? result->first_error() : result.error();
-}
-
 bool is(const Error& error, MetadataErrc code) { return error == make_error_code(code); }
 
 Result<bool> failed(const Error& error) {

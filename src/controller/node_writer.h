@@ -12,6 +12,11 @@ namespace mq::controller {
 using base::Error;
 using base::Result;
 
+/// Why a multi did not take effect; empty: it did.
+inline Error refusal(const Result<metadata::MultiResult>& result) {
+  return result ? result->first_error() : result.error();
+}
+
 /// Writes of one process, each with a tag of its own, and the answer to "did it take effect?" when
 /// the store's answer was lost: the node is read and its tag compared (MET-1).
 class NodeWriter {

@@ -13,10 +13,6 @@ using metadata::Operation;
 
 constexpr int kSweepTries = 3;
 
-Error refusal(const Result<metadata::MultiResult>& result) {
-  return result ? result->first_error() : result.error();
-}
-
 /// All nodes of the topic, or nothing if one multi does not hold them.
 std::optional<std::vector<Operation>> whole_topic(TopicTree& topic, metadata::WriterTag tag) {
   MultiRoom room;

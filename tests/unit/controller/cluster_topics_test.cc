@@ -306,6 +306,39 @@ TEST_F(ClusterTopics, PartitionsThatCannotBeOpenedAreTakenBackAndTheirNumbersNot
   EXPECT_EQ(paths("/state/").size(), 7u) << "nothing is left of the first try";
 }
 
+// The broker of the first new partition is lost while the others are still being written, so that
+// nobody waits for it any more when another broker refuses.
+TEST_F(ClusterTopics, PartitionsAreTakenBackFromTheFirstNewOneOnWhoeverIsLost) {
+  start(3);
+  wait_for_controller();
+  for (int round = 0; round < 6; ++round) {
+    const auto name = "t" + std::to_string(round);
+    ASSERT_TRUE(create(name, 3).status.ok());
+    const auto first_new = layout::partition_state({topic(name)->id, 3});
+    int lost = 0;
+    state_->on_applied = [&] {
+      const auto node = state_->nodes.find(first_new);
+      if (lost != 0 || node == state_->nodes.end()) return;
+      lost = metadata::decode_partition_state(node->second.value)->leader.value();
+      if (lost == controlling()->id) return;
+      for (auto& [id, logs] : logs_) {
+        if (id == lost || id == controlling()->id) continue;
+        logs.refuses = protocol::Status::of(WireError::storage_full, "no space", id);
+      }
+      broker(lost).kill();
+      metadata::expire_session(*state_, broker(lost).store->session());
+    };
+    const auto result = add_partitions(name, 10'000);
+    state_->on_applied = nullptr;
+    for (auto& [id, logs] : logs_) logs.refuses.reset();
+    if (lost == controlling()->id) continue;
+    EXPECT_EQ(result.status.error(), WireError::storage_full);
+    EXPECT_EQ(topic(name)->partitions.size(), 3u) << name;
+    EXPECT_EQ(add(lost).start(), base::Error());
+    wait_until_settled();
+  }
+}
+
 TEST_F(ClusterTopics, ManyTopicsAtOnceAreMadeInTheOrderAsked) {
   start(3);
   auto& controller = wait_for_controller();
