@@ -94,10 +94,18 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   return to;
 }
 
-Error away(const std::string& name) {
-  Error error = make_error(Errc::unreachable, fmt::format("{} is not in the cluster now", name));
-  error.hint = "look whether its process runs, and at its log";
-  return error;
+/// The outcomes of brokers that cannot be asked, unless the cluster itself could not (-1).
+template <class T>
+void add_away(const MetadataCache& metadata, std::map<std::int32_t, Result<T>>& outcomes) {
+  if (outcomes.contains(-1)) return;
+  for (const auto& [id, broker] : metadata.brokers()) {
+    if (!broker.away) continue;
+    Error error = make_error(
+        Errc::unreachable,
+        fmt::format("{} is not in the cluster now", broker_text(id, broker.address.text())));
+    error.hint = "look whether its process runs, and at its log";
+    outcomes.emplace(id, std::move(error));
+  }
 }
 
 /// The answer from the newest image; null when nobody answered.
@@ -314,10 +322,7 @@ asio::awaitable<std::map<std::int32_t, Result<BrokerDescription>>> AdminCore::de
     outcomes.emplace(
         id, to_public(*answer, known == brokers.end() ? "" : known->second.address.text()));
   }
-  if (outcomes.contains(-1)) co_return outcomes;
-  for (const auto& [id, broker] : brokers) {
-    if (broker.away) outcomes.emplace(id, away(broker_text(id, broker.address.text())));
-  }
+  add_away(core_.metadata, outcomes);
   co_return outcomes;
 }
 
@@ -337,10 +342,7 @@ AdminCore::describe_configs() {
       settings.push_back(ConfigSetting{setting.name, setting.value, setting.origin});
     outcomes.emplace(id, std::move(settings));
   }
-  if (outcomes.contains(-1)) co_return outcomes;
-  for (const auto& [id, broker] : core_.metadata.brokers()) {
-    if (broker.away) outcomes.emplace(id, away(broker_text(id, broker.address.text())));
-  }
+  add_away(core_.metadata, outcomes);
   co_return outcomes;
 }
 

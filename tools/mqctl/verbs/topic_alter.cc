@@ -40,6 +40,12 @@ Value change_value(const std::string& topic, const TopicChange& change) {
       .set("unset", std::move(unset));
 }
 
+Failure not_done(const std::string& topic, const Error& error, std::string_view perhaps,
+                 std::string_view certainly) {
+  return client_failure(
+      error, fmt::format("{} {}", topic, error.maybe_applied ? perhaps : certainly), topic);
+}
+
 Exit alter(Context& context) {
   const auto change = wanted_change(context);
   const auto& names = context.distinct_items();
@@ -51,12 +57,8 @@ Exit alter(Context& context) {
   for (const auto& name : names) {
     const auto& outcome = outcomes.at(name);
     if (!outcome) {
-      report.failure(client_failure(
-          outcome.error(),
-          fmt::format("{} {}", name,
-                      outcome.error().maybe_applied ? "may or may not have been altered"
-                                                    : "was not altered"),
-          name));
+      report.failure(
+          not_done(name, outcome.error(), "may or may not have been altered", "was not altered"));
       continue;
     }
     report.item(change_value(name, change));
@@ -76,12 +78,8 @@ Exit add_partitions(Context& context) {
   for (const auto& name : names) {
     const auto& outcome = outcomes.at(name);
     if (!outcome) {
-      report.failure(client_failure(
-          outcome.error(),
-          fmt::format("{} {}", name,
-                      outcome.error().maybe_applied ? "may or may not have got its partitions"
-                                                    : "got no partitions"),
-          name));
+      report.failure(not_done(name, outcome.error(), "may or may not have got its partitions",
+                              "got no partitions"));
       continue;
     }
     report.item(Value::object().set("name", name).set("partitions", *outcome));

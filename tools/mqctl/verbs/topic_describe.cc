@@ -4,20 +4,11 @@
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
+#include "mqctl/verbs/broker_view.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
-
-std::string ids(const std::vector<std::int32_t>& brokers) {
-  return fmt::format("{}", fmt::join(brokers, ","));
-}
-
-Value id_array(const std::vector<std::int32_t>& brokers) {
-  Value array = Value::array();
-  for (const auto id : brokers) array.add(id);
-  return array;
-}
 
 Value item_of(const TopicDescription& topic) {
   Value settings = Value::object();
@@ -30,8 +21,8 @@ Value item_of(const TopicDescription& topic) {
                        .set("id", part.partition)
                        .set("leader", part.leader)
                        .set("leader_epoch", part.leader_epoch)
-                       .set("replicas", id_array(part.replicas))
-                       .set("in_sync", id_array(part.in_sync))
+                       .set("replicas", ids_value(part.replicas))
+                       .set("in_sync", ids_value(part.in_sync))
                        .set("log_start_offset", part.log_start_offset)
                        .set("high_watermark", part.high_watermark)
                        .set("log_end_offset", part.log_end_offset)
@@ -79,8 +70,8 @@ std::string text_of(const TopicDescription& topic) {
                {"NOTE"}});
   for (const auto& part : topic.partitions)
     table.add({fmt::format("{}", part.partition),
-               part.leader < 0 ? "none" : fmt::format("{}", part.leader), ids(part.replicas),
-               ids(part.in_sync), fmt::format("{}", part.log_start_offset),
+               part.leader < 0 ? "none" : fmt::format("{}", part.leader), ids_text(part.replicas),
+               ids_text(part.in_sync), fmt::format("{}", part.log_start_offset),
                fmt::format("{}", part.high_watermark), base::format_bytes(part.bytes), part.note});
   return headline(topic) + settings_line(topic) + table.text();
 }
