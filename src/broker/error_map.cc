@@ -126,6 +126,18 @@ WireError map(replication::ReplicationErrc code) noexcept {
       return WireError::producer_fenced;
     case replication::ReplicationErrc::too_many_producers:
       return WireError::too_many_producers;
+    case replication::ReplicationErrc::not_enough_replicas:
+      return WireError::not_enough_replicas;
+    case replication::ReplicationErrc::not_enough_replicas_after_append:
+      return WireError::not_enough_replicas_after_append;
+    case replication::ReplicationErrc::no_lease:
+      return WireError::not_leader;
+    case replication::ReplicationErrc::offset_not_available:
+      return WireError::offset_not_available;
+    case replication::ReplicationErrc::fenced_leader_epoch:
+      return WireError::fenced_leader_epoch;
+    case replication::ReplicationErrc::unknown_leader_epoch:
+      return WireError::unknown_leader_epoch;
   }
   return WireError::internal;
 }

@@ -32,6 +32,18 @@ class Category final : public boost::system::error_category {
         return "the producer has gone on in a later epoch";
       case ReplicationErrc::too_many_producers:
         return "so many producers appended lately that one more cannot be remembered";
+      case ReplicationErrc::not_enough_replicas:
+        return "too few replicas are in sync";
+      case ReplicationErrc::not_enough_replicas_after_append:
+        return "appended, but too few replicas are in sync to confirm it";
+      case ReplicationErrc::no_lease:
+        return "the metadata store has not confirmed this broker's session of late";
+      case ReplicationErrc::offset_not_available:
+        return "the new leader does not know yet up to where its log may be read";
+      case ReplicationErrc::fenced_leader_epoch:
+        return "the follower follows an older leader epoch";
+      case ReplicationErrc::unknown_leader_epoch:
+        return "the follower follows a newer leader epoch";
     }
     return "unknown replication error";
   }

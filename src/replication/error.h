@@ -32,6 +32,18 @@ enum class ReplicationErrc {
   producer_fenced,
   /// So many producers appended lately that one more would make the log forget one of them.
   too_many_producers,
+  /// Fewer replicas are in sync than the partition asks for, so nothing was appended.
+  not_enough_replicas,
+  /// Appended, but too few replicas are in sync for it to be confirmed.
+  not_enough_replicas_after_append,
+  /// This broker may no longer be the leader, as far as it knows: it has no lease.
+  no_lease,
+  /// A new leader does not know yet up to where its log may be read.
+  offset_not_available,
+  /// A follower names an older leader epoch.
+  fenced_leader_epoch,
+  /// A follower names a newer leader epoch.
+  unknown_leader_epoch,
 };
 
 const boost::system::error_category& replication_category() noexcept;

@@ -57,6 +57,7 @@ bool refused_before_append(const protocol::Status& status) {
     case protocol::WireError::out_of_order_sequence:
     case protocol::WireError::producer_fenced:
     case protocol::WireError::too_many_producers:
+    case protocol::WireError::not_enough_replicas:
       return !status.advice.maybe_applied;
     default:
       return false;
