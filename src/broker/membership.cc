@@ -31,28 +31,46 @@ protocol::Status no_controller() {
 
 }  // namespace
 
-asio::awaitable<Result<protocol::PullImageResponse>> ControllerRoute::pull(
-    protocol::PullImageRequest request, base::TimePoint deadline) {
+template <class Response, class Request>
+asio::awaitable<Result<Response>> ControllerRoute::call(
+    asio::awaitable<Response> (controller::Controller::*here)(Request, base::TimePoint),
+    asio::awaitable<Result<Response>> (replication::RemoteController::*there)(Request,
+                                                                              base::TimePoint),
+    Request request, base::TimePoint deadline) {
   if (!local_ && !remote_.has_address()) {
-    protocol::PullImageResponse refused;
+    Response refused;
     refused.envelope.status = no_controller();
     co_return refused;
   }
-  if (!local_) co_return co_await remote_.pull(std::move(request), deadline);
+  if (!local_) co_return co_await (remote_.*there)(std::move(request), deadline);
+  co_return co_await (local_->*here)(std::move(request), deadline);
+}
+
+asio::awaitable<Result<protocol::PullImageResponse>> ControllerRoute::pull(
+    protocol::PullImageRequest request, base::TimePoint deadline) {
   // Its long poll ends earlier; `deadline` is for one that fell silent.
   const auto wait = std::chrono::milliseconds(request.envelope.deadline_ms);
-  co_return co_await local_->pull(std::move(request), std::min(deadline, home_.now() + wait));
+  if (local_) deadline = std::min(deadline, home_.now() + wait);
+  return call(&controller::Controller::pull, &replication::RemoteController::pull,
+              std::move(request), deadline);
 }
 
 asio::awaitable<Result<protocol::ReportReplicasResponse>> ControllerRoute::report(
     protocol::ReportReplicasRequest request, base::TimePoint deadline) {
-  if (!local_ && !remote_.has_address()) {
-    protocol::ReportReplicasResponse refused;
-    refused.envelope.status = no_controller();
-    co_return refused;
-  }
-  if (!local_) co_return co_await remote_.report(std::move(request), deadline);
-  co_return co_await local_->report(std::move(request), deadline);
+  return call(&controller::Controller::report, &replication::RemoteController::report,
+              std::move(request), deadline);
+}
+
+asio::awaitable<Result<protocol::AlterIsrResponse>> ControllerRoute::alter_isr(
+    protocol::AlterIsrRequest request, base::TimePoint deadline) {
+  return call(&controller::Controller::alter_isr, &replication::RemoteController::alter_isr,
+              std::move(request), deadline);
+}
+
+asio::awaitable<Result<protocol::LeaveBrokerResponse>> ControllerRoute::leave(
+    protocol::LeaveBrokerRequest request, base::TimePoint deadline) {
+  return call(&controller::Controller::leave, &replication::RemoteController::leave,
+              std::move(request), deadline);
 }
 
 Membership::Membership(MembershipConfig config, Core& core, metadata::MetadataStore& store,

@@ -34,8 +34,19 @@ class ControllerRoute final : public replication::ControllerLink {
       protocol::PullImageRequest request, base::TimePoint deadline) override;
   asio::awaitable<base::Result<protocol::ReportReplicasResponse>> report(
       protocol::ReportReplicasRequest request, base::TimePoint deadline) override;
+  asio::awaitable<base::Result<protocol::AlterIsrResponse>> alter_isr(
+      protocol::AlterIsrRequest request, base::TimePoint deadline) override;
+  asio::awaitable<base::Result<protocol::LeaveBrokerResponse>> leave(
+      protocol::LeaveBrokerRequest request, base::TimePoint deadline) override;
 
  private:
+  template <class Response, class Request>
+  asio::awaitable<base::Result<Response>> call(
+      asio::awaitable<Response> (controller::Controller::*here)(Request, base::TimePoint),
+      asio::awaitable<base::Result<Response>> (replication::RemoteController::*there)(
+          Request, base::TimePoint),
+      Request request, base::TimePoint deadline);
+
   base::Runtime& home_;
   replication::RemoteController& remote_;
   controller::Controller* local_ = nullptr;

@@ -65,7 +65,9 @@ metadata::PartitionAssignment to_assignment(const metadata::TopicPartition& part
   assignment.leader_epoch = node.state.leader_epoch;
   assignment.version = model::PartitionVersion(node.version);
   assignment.replicas = partition.replicas;
-  for (const auto& member : node.state.isr) assignment.isr.push_back(member.broker);
+  assignment.isr = node.state.isr;
+  assignment.elr = node.state.elr;
+  assignment.min_isr = node.state.min_isr;
   return assignment;
 }
 

@@ -145,6 +145,19 @@ asio::awaitable<protocol::ReportReplicasResponse> Controller::Impl::report(
   co_return response;
 }
 
+asio::awaitable<protocol::AlterIsrResponse> Controller::Impl::alter_isr(
+    protocol::AlterIsrRequest /*request*/) {
+  protocol::AlterIsrResponse response;
+  response.envelope.status = status(WireError::unsupported_api, "not yet");
+  co_return response;
+}
+asio::awaitable<protocol::LeaveBrokerResponse> Controller::Impl::leave(
+    protocol::LeaveBrokerRequest /*request*/) {
+  protocol::LeaveBrokerResponse response;
+  response.envelope.status = status(WireError::unsupported_api, "not yet");
+  co_return response;
+}
+
 // The end
 
 void Controller::Impl::on_deposed() {
@@ -206,6 +219,14 @@ asio::awaitable<protocol::PullImageResponse> Controller::pull(protocol::PullImag
 asio::awaitable<protocol::ReportReplicasResponse> Controller::report(
     protocol::ReportReplicasRequest request, base::TimePoint) {
   return impl_->report(std::move(request));
+}
+asio::awaitable<protocol::AlterIsrResponse> Controller::alter_isr(protocol::AlterIsrRequest request,
+                                                                  base::TimePoint) {
+  return impl_->alter_isr(std::move(request));
+}
+asio::awaitable<protocol::LeaveBrokerResponse> Controller::leave(
+    protocol::LeaveBrokerRequest request, base::TimePoint) {
+  return impl_->leave(std::move(request));
 }
 ImagePtr Controller::image() const { return impl_->image(); }
 std::int32_t Controller::controller_epoch() const noexcept { return impl_->controller_epoch(); }

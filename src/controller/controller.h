@@ -8,7 +8,9 @@
 #include "base/runtime.h"
 #include "metadata/cluster_image.h"
 #include "metadata/store.h"
+#include "protocol/alter_isr.h"
 #include "protocol/alter_topics.h"
+#include "protocol/leave_broker.h"
 #include "protocol/pull_image.h"
 #include "protocol/report_replicas.h"
 #include "protocol/topics.h"
@@ -75,6 +77,13 @@ class Controller {
   /// OK means that what follows from the reports is stored, or needed no write.
   asio::awaitable<protocol::ReportReplicasResponse> report(protocol::ReportReplicasRequest request,
                                                            base::TimePoint deadline);
+  /// The leader of partitions asks for another ISR of each. What is refused comes with the state
+  /// that is in force.
+  asio::awaitable<protocol::AlterIsrResponse> alter_isr(protocol::AlterIsrRequest request,
+                                                        base::TimePoint deadline);
+  /// A broker is about to stop. OK: what it led is led elsewhere, where anybody can.
+  asio::awaitable<protocol::LeaveBrokerResponse> leave(protocol::LeaveBrokerRequest request,
+                                                       base::TimePoint deadline);
 
   /// The newest image; null before load().
   [[nodiscard]] ImagePtr image() const;

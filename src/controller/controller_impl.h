@@ -67,6 +67,8 @@ class Controller::Impl {
   asio::awaitable<protocol::PullImageResponse> pull(protocol::PullImageRequest request,
                                                     base::TimePoint deadline);
   asio::awaitable<protocol::ReportReplicasResponse> report(protocol::ReportReplicasRequest request);
+  asio::awaitable<protocol::AlterIsrResponse> alter_isr(protocol::AlterIsrRequest request);
+  asio::awaitable<protocol::LeaveBrokerResponse> leave(protocol::LeaveBrokerRequest request);
 
   [[nodiscard]] ImagePtr image() const { return images_.image(); }
   [[nodiscard]] std::int32_t controller_epoch() const noexcept {

@@ -10,14 +10,16 @@ namespace {
 constexpr std::size_t kChangesMax = 10'000;
 constexpr std::size_t kTouchedMax = 50'000;
 
-protocol::PartitionMetadata to_message(const metadata::PartitionAssignment& partition) {
-  protocol::PartitionMetadata message;
+protocol::ImagePartition to_message(const metadata::PartitionAssignment& partition) {
+  protocol::ImagePartition message;
   message.partition = partition.id.partition;
   message.leader = partition.leader.value();
   message.leader_epoch = partition.leader_epoch.value();
   message.partition_version = partition.version.value();
   for (const auto replica : partition.replicas) message.replicas.push_back(replica.value());
-  for (const auto member : partition.isr) message.in_sync.push_back(member.value());
+  message.isr = partition.isr;
+  message.elr = partition.elr;
+  message.min_isr = partition.min_isr;
   return message;
 }
 

@@ -13,6 +13,7 @@
 #include "base/network.h"
 #include "base/uuid.h"
 #include "model/ids.h"
+#include "model/isr.h"
 #include "model/topic_settings.h"
 
 namespace mq::metadata {
@@ -30,7 +31,9 @@ struct PartitionAssignment {
   model::LeaderEpoch leader_epoch;
   model::PartitionVersion version;
   std::vector<model::BrokerId> replicas;
-  std::vector<model::BrokerId> isr;
+  std::vector<model::IsrMember> isr;
+  std::vector<model::IsrMember> elr;  ///< may be elected when nobody of the ISR can
+  std::uint32_t min_isr = 1;          ///< in force
 };
 
 struct TopicInfo {

@@ -43,6 +43,23 @@ bool fits_int32(std::uint32_t value) noexcept {
   return value <= static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max());
 }
 
+void put_members(google::protobuf::RepeatedPtrField<proto::IsrMember>& to,
+                 const std::vector<IsrMember>& members) {
+  for (const auto& member : members) {
+    auto* one = to.Add();
+    one->set_broker(member.broker.value());
+    one->set_broker_epoch(member.epoch.value());
+  }
+}
+
+std::vector<IsrMember> members_of(
+    const google::protobuf::RepeatedPtrField<proto::IsrMember>& members) {
+  std::vector<IsrMember> all;
+  for (const auto& member : members)
+    all.push_back({model::BrokerId(member.broker()), model::BrokerEpoch(member.broker_epoch())});
+  return all;
+}
+
 Result<std::vector<TopicPartition>> partitions_of(const proto::TopicNode& node) {
   std::vector<TopicPartition> partitions;
   for (const auto& one : node.partitions()) {
@@ -198,11 +215,9 @@ std::string encode(const PartitionStateValue& value) {
   put_writer(node.mutable_writer(), value.writer);
   node.set_leader(value.leader.value());
   node.set_leader_epoch(value.leader_epoch.value());
-  for (const auto& member : value.isr) {
-    auto* one = node.add_isr();
-    one->set_broker(member.broker.value());
-    one->set_broker_epoch(member.epoch.value());
-  }
+  put_members(*node.mutable_isr(), value.isr);
+  put_members(*node.mutable_elr(), value.elr);
+  put_members(*node.mutable_last_known_elr(), value.last_known_elr);
   node.set_min_isr(value.min_isr);
   return node.SerializeAsString();
 }
@@ -214,9 +229,9 @@ Result<PartitionStateValue> decode_partition_state(std::string_view bytes) {
   if (node.leader_epoch() < 0) return make_error_code(MetadataErrc::damaged);
   value.leader = model::BrokerId(node.leader());
   value.leader_epoch = model::LeaderEpoch(node.leader_epoch());
-  for (const auto& member : node.isr())
-    value.isr.push_back(
-        {model::BrokerId(member.broker()), model::BrokerEpoch(member.broker_epoch())});
+  value.isr = members_of(node.isr());
+  value.elr = members_of(node.elr());
+  value.last_known_elr = members_of(node.last_known_elr());
   value.min_isr = node.min_isr();
   return value;
 }

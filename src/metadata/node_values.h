@@ -10,6 +10,7 @@
 #include "base/uuid.h"
 #include "metadata/error.h"
 #include "model/ids.h"
+#include "model/isr.h"
 
 namespace mq::metadata {
 
@@ -63,16 +64,18 @@ struct TopicValue {
   std::int32_t next_partition = 0;         ///< numbers below it are used up
   std::uint32_t partition_count_epoch = 0;
 };
-struct IsrMember {
-  model::BrokerId broker;
-  model::BrokerEpoch epoch;
-};
+using model::IsrMember;
 struct PartitionStateValue {
   WriterTag writer;
   model::BrokerId leader;
   model::LeaderEpoch leader_epoch;
   std::vector<IsrMember> isr;
-  std::uint32_t min_isr = 1;
+  /// Complete like the ISR: they left it when it went below min_isr, and nothing has been confirmed
+  /// since. Empty while the ISR has min_isr members.
+  std::vector<IsrMember> elr;
+  /// Were in ISR or ELR and came back under a registration that may have lost records.
+  std::vector<IsrMember> last_known_elr;
+  std::uint32_t min_isr = 1;  ///< in force; a change of the setting comes with a change of the ELR
 };
 
 struct ProducerIdsValue {

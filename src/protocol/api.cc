@@ -38,6 +38,12 @@ std::string_view api_name(std::uint16_t key) noexcept {
       return "PullImage";
     case ApiKey::report_replicas:
       return "ReportReplicas";
+    case ApiKey::replica_fetch:
+      return "ReplicaFetch";
+    case ApiKey::alter_isr:
+      return "AlterIsr";
+    case ApiKey::leave_broker:
+      return "LeaveBroker";
   }
   return {};
 }

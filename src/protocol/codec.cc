@@ -149,4 +149,21 @@ void write_brokers(const std::vector<std::int32_t>& from,
   for (const std::int32_t id : from) to.Add(id);
 }
 
+bool read_members(const google::protobuf::RepeatedPtrField<wire::IsrMember>& from,
+                  std::vector<model::IsrMember>& to) {
+  const auto read = [](const wire::IsrMember& one, model::IsrMember& member) {
+    return read_id(one.broker(), member.broker) && read_id(one.epoch(), member.epoch);
+  };
+  return read_all<wire::IsrMember, model::IsrMember>(from, to, read, kReplicasMax);
+}
+
+void write_members(const std::vector<model::IsrMember>& from,
+                   google::protobuf::RepeatedPtrField<wire::IsrMember>& to) {
+  for (const auto& member : from) {
+    auto& one = *to.Add();
+    one.set_broker(member.broker.value());
+    one.set_epoch(member.epoch.value());
+  }
+}
+
 }  // namespace mq::protocol::codec

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/uuid.h"
 #include "model/ids.h"
+#include "model/isr.h"
 #include "protocol/proto/common.pb.h"
 #include "protocol/status.h"
 
@@ -173,5 +174,11 @@ void write_uuids(const std::vector<base::Uuid>& from,
                                 std::vector<std::int32_t>& to);
 void write_brokers(const std::vector<std::int32_t>& from,
                    google::protobuf::RepeatedField<std::int64_t>& to);
+
+/// Of an ISR.
+[[nodiscard]] bool read_members(const google::protobuf::RepeatedPtrField<wire::IsrMember>& from,
+                                std::vector<model::IsrMember>& to);
+void write_members(const std::vector<model::IsrMember>& from,
+                   google::protobuf::RepeatedPtrField<wire::IsrMember>& to);
 
 }  // namespace mq::protocol::codec

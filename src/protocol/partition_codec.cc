@@ -22,13 +22,6 @@ void write_one(const PartitionMetadata& from, wire::PartitionMetadata& to) {
   write_brokers(from.in_sync, *to.mutable_in_sync());
 }
 
-bool rising(const std::vector<PartitionMetadata>& partitions) noexcept {
-  for (std::size_t i = 1; i < partitions.size(); ++i) {
-    if (partitions[i].partition <= partitions[i - 1].partition) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 bool read_partitions(const google::protobuf::RepeatedPtrField<wire::PartitionMetadata>& from,

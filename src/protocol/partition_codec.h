@@ -17,6 +17,15 @@ namespace mq::protocol::codec {
 inline constexpr std::size_t kSettingsMax = 1024;
 
 /// Ascending by number, each once.
+template <class Partition>
+[[nodiscard]] bool rising(const std::vector<Partition>& partitions) noexcept {
+  for (std::size_t i = 1; i < partitions.size(); ++i) {
+    if (partitions[i].partition <= partitions[i - 1].partition) return false;
+  }
+  return true;
+}
+
+/// Rising.
 [[nodiscard]] bool read_partitions(
     const google::protobuf::RepeatedPtrField<wire::PartitionMetadata>& from,
     std::vector<PartitionMetadata>& to);

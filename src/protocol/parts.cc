@@ -18,6 +18,10 @@ constexpr std::size_t kNumberBytes = 11;
 std::size_t bytes_of(const PartitionMetadata& partition) {
   return kEntryBytes + kNumberBytes * (partition.replicas.size() + partition.in_sync.size());
 }
+std::size_t bytes_of(const ImagePartition& partition) {
+  return kEntryBytes + kNumberBytes * partition.replicas.size() +
+         3 * kNumberBytes * (partition.isr.size() + partition.elr.size());
+}
 std::size_t bytes_of(const PartitionDescription& partition) {
   return kEntryBytes + partition.note.size() +
          kNumberBytes * (partition.replicas.size() + partition.in_sync.size());

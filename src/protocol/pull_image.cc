@@ -35,6 +35,45 @@ void write_broker(const ImageBroker& from, wire::ImageBroker& to) {
   to.set_away(from.away);
 }
 
+/// A controller of an earlier release names no epochs; -1 is nobody's.
+bool read_isr(const wire::ImagePartition& from, std::vector<model::IsrMember>& to) {
+  const auto& brokers = from.in_sync();
+  const auto& epochs = from.in_sync_epochs();
+  if (static_cast<std::size_t>(brokers.size()) > codec::kReplicasMax ||
+      (!epochs.empty() && epochs.size() != brokers.size()))
+    return false;
+  to.resize(static_cast<std::size_t>(brokers.size()));
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    const int at = static_cast<int>(i);
+    if (!codec::read_id(brokers[at], to[i].broker)) return false;
+    if (!epochs.empty() && !codec::read_id(epochs[at], to[i].epoch)) return false;
+  }
+  return true;
+}
+
+bool read_partition(const wire::ImagePartition& from, ImagePartition& to) {
+  return codec::read_integer(from.partition(), to.partition, 0) &&
+         codec::read_integer(from.leader(), to.leader) &&
+         codec::read_integer(from.leader_epoch(), to.leader_epoch) &&
+         codec::read_integer(from.partition_version(), to.partition_version) &&
+         codec::read_brokers(from.replicas(), to.replicas) && read_isr(from, to.isr) &&
+         codec::read_members(from.elr(), to.elr) && codec::read_integer(from.min_isr(), to.min_isr);
+}
+
+void write_partition(const ImagePartition& from, wire::ImagePartition& to) {
+  to.set_partition(from.partition);
+  to.set_leader(from.leader);
+  to.set_leader_epoch(from.leader_epoch);
+  to.set_partition_version(from.partition_version);
+  codec::write_brokers(from.replicas, *to.mutable_replicas());
+  for (const auto& member : from.isr) {
+    to.add_in_sync(member.broker.value());
+    to.add_in_sync_epochs(member.epoch.value());
+  }
+  codec::write_members(from.elr, *to.mutable_elr());
+  to.set_min_isr(from.min_isr);
+}
+
 /// Above none, a number that a partition can have, one higher: the default of the field is -1.
 bool read_hidden_from(std::uint64_t from, std::int32_t& to) noexcept {
   if (from == 0) return true;
@@ -46,14 +85,15 @@ bool read_topic(const wire::ImageTopic& from, ImageTopic& to) {
          codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
          codec::read_uuid(from.id(), to.id) &&
          codec::read_settings(from.overrides(), to.overrides) &&
-         codec::read_partitions(from.partitions(), to.partitions);
+         codec::read_all(from.partitions(), to.partitions, read_partition) &&
+         codec::rising(to.partitions);
 }
 
 void write_topic(const ImageTopic& from, wire::ImageTopic& to) {
   to.set_name(codec::sendable_text(from.name, codec::kNameBytesMax));
   to.set_id(from.id.raw());
   codec::write_settings(from.overrides, *to.mutable_overrides());
-  codec::write_partitions(from.partitions, *to.mutable_partitions());
+  codec::write_all(from.partitions, *to.mutable_partitions(), write_partition);
   to.set_hidden_from_plus_one(static_cast<std::uint64_t>(from.hidden_from + 1));
 }
 

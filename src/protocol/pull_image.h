@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/uuid.h"
-#include "protocol/metadata.h"
+#include "model/isr.h"
 #include "protocol/status.h"
 
 namespace mq::protocol {
@@ -32,11 +32,23 @@ struct ImageBroker {
   bool away = false;  ///< it has been registered, and is not live
   friend bool operator==(const ImageBroker&, const ImageBroker&) = default;
 };
+/// What Metadata says of a partition, and what brokers have to know besides.
+struct ImagePartition {
+  std::int32_t partition = -1;
+  std::int32_t leader = -1;  ///< -1: none
+  std::int32_t leader_epoch = -1;
+  std::int32_t partition_version = -1;
+  std::vector<std::int32_t> replicas;
+  std::vector<model::IsrMember> isr;
+  std::vector<model::IsrMember> elr;
+  std::uint32_t min_isr = 1;  ///< in force
+  friend bool operator==(const ImagePartition&, const ImagePartition&) = default;
+};
 struct ImageTopic {
   std::string name;
   base::Uuid id;
   std::map<std::string, std::string> overrides;  ///< as text; each broker adds its defaults
-  std::vector<PartitionMetadata> partitions;     ///< all of them, ascending
+  std::vector<ImagePartition> partitions;        ///< all of them, ascending
   /// Clients are not shown the partitions from this number on: their replicas are being made, and
   /// may be taken back. -1: none.
   std::int32_t hidden_from = -1;

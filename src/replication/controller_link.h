@@ -3,6 +3,8 @@
 #include "base/asio.h"
 #include "base/result.h"
 #include "base/runtime.h"
+#include "protocol/alter_isr.h"
+#include "protocol/leave_broker.h"
 #include "protocol/pull_image.h"
 #include "protocol/report_replicas.h"
 
@@ -18,6 +20,10 @@ class ControllerLink {
       protocol::PullImageRequest request, base::TimePoint deadline) = 0;
   virtual asio::awaitable<base::Result<protocol::ReportReplicasResponse>> report(
       protocol::ReportReplicasRequest request, base::TimePoint deadline) = 0;
+  virtual asio::awaitable<base::Result<protocol::AlterIsrResponse>> alter_isr(
+      protocol::AlterIsrRequest request, base::TimePoint deadline) = 0;
+  virtual asio::awaitable<base::Result<protocol::LeaveBrokerResponse>> leave(
+      protocol::LeaveBrokerRequest request, base::TimePoint deadline) = 0;
 };
 
 }  // namespace mq::replication

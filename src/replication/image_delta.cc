@@ -19,14 +19,16 @@ std::vector<model::BrokerId> ids_of(const std::vector<std::int32_t>& numbers) {
 }
 
 PartitionAssignment assignment_of(const base::Uuid& topic,
-                                  const protocol::PartitionMetadata& partition) {
+                                  const protocol::ImagePartition& partition) {
   PartitionAssignment assignment;
   assignment.id = {topic, partition.partition};
   assignment.leader = model::BrokerId(partition.leader);
   assignment.leader_epoch = model::LeaderEpoch(partition.leader_epoch);
   assignment.version = model::PartitionVersion(partition.partition_version);
   assignment.replicas = ids_of(partition.replicas);
-  assignment.isr = ids_of(partition.in_sync);
+  assignment.isr = partition.isr;
+  assignment.elr = partition.elr;
+  assignment.min_isr = partition.min_isr;
   return assignment;
 }
 

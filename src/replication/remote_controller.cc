@@ -112,4 +112,18 @@ asio::awaitable<Result<protocol::ReportReplicasResponse>> RemoteController::repo
   co_return protocol::decode_report_replicas_response(frames.front().header);
 }
 
+asio::awaitable<Result<protocol::AlterIsrResponse>> RemoteController::alter_isr(
+    protocol::AlterIsrRequest request, base::TimePoint deadline) {
+  MQ_CO_TRY(const auto frames,
+            co_await call(protocol::ApiKey::alter_isr, protocol::encode(request), deadline));
+  co_return protocol::decode_alter_isr_response(frames.front().header);
+}
+
+asio::awaitable<Result<protocol::LeaveBrokerResponse>> RemoteController::leave(
+    protocol::LeaveBrokerRequest request, base::TimePoint deadline) {
+  MQ_CO_TRY(const auto frames,
+            co_await call(protocol::ApiKey::leave_broker, protocol::encode(request), deadline));
+  co_return protocol::decode_leave_broker_response(frames.front().header);
+}
+
 }  // namespace mq::replication

@@ -33,6 +33,10 @@ class RemoteController final : public ControllerLink {
       protocol::PullImageRequest request, base::TimePoint deadline) override;
   asio::awaitable<base::Result<protocol::ReportReplicasResponse>> report(
       protocol::ReportReplicasRequest request, base::TimePoint deadline) override;
+  asio::awaitable<base::Result<protocol::AlterIsrResponse>> alter_isr(
+      protocol::AlterIsrRequest request, base::TimePoint deadline) override;
+  asio::awaitable<base::Result<protocol::LeaveBrokerResponse>> leave(
+      protocol::LeaveBrokerRequest request, base::TimePoint deadline) override;
 
  private:
   using ConnectionPtr = std::shared_ptr<net::ClientConnection>;

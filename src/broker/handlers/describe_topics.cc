@@ -1,3 +1,4 @@
+#include "broker/broker_numbers.h"
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
 #include "broker/long_answer.h"
@@ -8,13 +9,6 @@ namespace mq::broker {
 namespace {
 
 using Facts = std::map<model::PartitionId, PartitionFacts>;
-
-std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
-  std::vector<std::int32_t> numbers;
-  numbers.reserve(ids.size());
-  for (const auto id : ids) numbers.push_back(id.value());
-  return numbers;
-}
 
 std::string origin_of(const Core& core, const metadata::TopicInfo& topic,
                       const std::string& setting) {
@@ -32,8 +26,8 @@ protocol::PartitionDescription describe(const Core& core,
   out.partition = assignment.id.partition;
   out.leader = assignment.leader.value();
   out.leader_epoch = assignment.leader_epoch.value();
-  out.replicas = values(assignment.replicas);
-  out.in_sync = values(assignment.isr);
+  out.replicas = numbers_of(assignment.replicas);
+  out.in_sync = numbers_of(assignment.isr);
   if (!core.answers_for(assignment)) return out;  // its leader knows
   const auto found = facts.find(assignment.id);
   const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;

@@ -39,6 +39,12 @@ Handler handler_of(protocol::ApiKey key) noexcept {
       return handle_pull_image;
     case protocol::ApiKey::report_replicas:
       return handle_report_replicas;
+    case protocol::ApiKey::replica_fetch:
+      return handle_replica_fetch;
+    case protocol::ApiKey::alter_isr:
+      return handle_alter_isr;
+    case protocol::ApiKey::leave_broker:
+      return handle_leave_broker;
   }
   return nullptr;
 }

@@ -27,6 +27,9 @@ void handle_add_partitions(Request request);
 void handle_describe_config(Request request);
 void handle_pull_image(Request request);
 void handle_report_replicas(Request request);
+void handle_replica_fetch(Request request);
+void handle_alter_isr(Request request);
+void handle_leave_broker(Request request);
 
 struct Api {
   protocol::ApiVersions versions;

@@ -1,3 +1,4 @@
+#include "broker/broker_numbers.h"
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
 #include "broker/hop.h"
@@ -7,13 +8,6 @@
 
 namespace mq::broker {
 namespace {
-
-std::vector<std::int32_t> values(const std::vector<model::BrokerId>& ids) {
-  std::vector<std::int32_t> numbers;
-  numbers.reserve(ids.size());
-  for (const auto id : ids) numbers.push_back(id.value());
-  return numbers;
-}
 
 /// One that is being recovered here has no leader yet; whoever asks this broker is told so.
 std::int32_t leader_of(const Core& core, const metadata::PartitionAssignment& partition) {
@@ -33,8 +27,8 @@ protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& to
     item.leader = leader_of(core, partition);
     item.leader_epoch = partition.leader_epoch.value();
     item.partition_version = partition.version.value();
-    item.replicas = values(partition.replicas);
-    item.in_sync = values(partition.isr);
+    item.replicas = numbers_of(partition.replicas);
+    item.in_sync = numbers_of(partition.isr);
     out.partitions.push_back(std::move(item));
   }
   return out;

@@ -51,6 +51,27 @@ TEST(NodeValues, PartitionStateComesBackAlsoWithoutALeader) {
   EXPECT_EQ(after->min_isr, 1u);
 }
 
+TEST(NodeValues, TheElrComesBackAndAnOldValueHasNone) {
+  PartitionStateValue before;
+  before.writer = {uuid(1), 1};
+  before.leader = model::BrokerId(1);
+  before.leader_epoch = model::LeaderEpoch(7);
+  before.isr = {{model::BrokerId(1), model::BrokerEpoch(12)}};
+  before.min_isr = 2;
+  const auto old = decode_partition_state(encode(before));
+  ASSERT_TRUE(old);
+  EXPECT_TRUE(old->elr.empty());
+  EXPECT_TRUE(old->last_known_elr.empty());
+  before.elr = {{model::BrokerId(2), model::BrokerEpoch(9)}};
+  before.last_known_elr = {{model::BrokerId(3), model::BrokerEpoch(4)}};
+  const auto after = decode_partition_state(encode(before));
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->isr, before.isr);
+  EXPECT_EQ(after->elr, before.elr);
+  EXPECT_EQ(after->last_known_elr, before.last_known_elr);
+  EXPECT_EQ(after->min_isr, 2u);
+}
+
 TEST(NodeValues, BrokerAndClusterComeBack) {
   const auto epoch =
       decode_broker_epoch(encode(BrokerEpochValue{{uuid(1), 3}, uuid(4), {uuid(5), uuid(6)}}));

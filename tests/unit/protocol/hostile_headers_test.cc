@@ -105,6 +105,28 @@ TEST(HostileHeaders, TextIsUtf8OfBoundedLength) {
   EXPECT_FALSE(hello(16, std::string(129, 'v')));
 }
 
+TEST(HostileHeaders, PositionsOfFollowersArePlacesInALogAndBounded) {
+  const auto accepts = [](const std::string& header) {
+    return decode_replica_fetch_request(base::as_bytes(header)).has_value();
+  };
+  const auto position = [](std::int64_t appended, std::int64_t durable) {
+    return WireWriter()
+        .bytes(1, partition(kTopic, 3))
+        .number(2, 1)
+        .signed_number(3, appended)
+        .signed_number(4, durable)
+        .text();
+  };
+  EXPECT_TRUE(accepts(WireWriter().bytes(21, position(7, 5)).text()));
+  EXPECT_FALSE(accepts(WireWriter().bytes(21, position(-1, 5)).text()));
+  EXPECT_FALSE(accepts(WireWriter().bytes(21, position(7, -1)).text()));
+  std::string most;
+  for (std::size_t i = 0; i < kReplicaFetchEntriesMax; ++i)
+    most += WireWriter().bytes(21, position(0, 0)).text();
+  EXPECT_TRUE(accepts(most));
+  EXPECT_FALSE(accepts(most + WireWriter().bytes(21, position(0, 0)).text()));
+}
+
 TEST(HostileHeaders, ReportsAreBoundedAndOfKnownStates) {
   const auto accepts = [](const std::string& header) {
     return decode_report_replicas_request(base::as_bytes(header)).has_value();
@@ -139,6 +161,43 @@ TEST(HostileHeaders, PartitionsOfAnImageRise) {
   EXPECT_TRUE(accepts(1, 2));
   EXPECT_FALSE(accepts(2, 2));
   EXPECT_FALSE(accepts(3, 2));
+}
+
+TEST(HostileHeaders, EachMemberOfAnIsrHasAnEpochOrNoneHas) {
+  const auto accepts = [](int brokers, int epochs) {
+    WireWriter one;
+    one.signed_number(1, 0);
+    for (int i = 0; i < brokers; ++i) one.signed_number(6, i);
+    for (int i = 0; i < epochs; ++i) one.signed_number(7, i);
+    const std::string topic = WireWriter().bytes(2, kTopic).bytes(4, one.text()).text();
+    return decode_pull_image_response(
+               base::as_bytes(WireWriter().bytes(1, "").bytes(21, topic).text()))
+        .has_value();
+  };
+  EXPECT_TRUE(accepts(3, 3));
+  EXPECT_TRUE(accepts(3, 0));
+  EXPECT_FALSE(accepts(3, 2));
+  EXPECT_FALSE(accepts(2, 3));
+  EXPECT_FALSE(accepts(0, 1));
+  EXPECT_TRUE(accepts(128, 128));
+  EXPECT_FALSE(accepts(129, 129));
+}
+
+TEST(HostileHeaders, IsrProposalsAreBounded) {
+  const auto accepts = [](std::size_t entries, std::size_t members) {
+    WireWriter entry;
+    entry.bytes(1, partition(kTopic, 3));
+    for (std::size_t i = 0; i < members; ++i)
+      entry.bytes(4, WireWriter().signed_number(1, 1).text());
+    std::string header;
+    for (std::size_t i = 0; i < entries; ++i) header += WireWriter().bytes(18, entry.text()).text();
+    return decode_alter_isr_request(base::as_bytes(header)).has_value();
+  };
+  EXPECT_TRUE(accepts(1, 0));
+  EXPECT_TRUE(accepts(kIsrProposalsMax, 3));
+  EXPECT_FALSE(accepts(kIsrProposalsMax + 1, 1));
+  EXPECT_TRUE(accepts(1, 128));
+  EXPECT_FALSE(accepts(1, 129));
 }
 
 TEST(HostileHeaders, SettingGivenTwiceIsRefused) {

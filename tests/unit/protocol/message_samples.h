@@ -5,16 +5,19 @@
 #include <vector>
 
 #include "protocol/add_partitions.h"
+#include "protocol/alter_isr.h"
 #include "protocol/alter_topics.h"
 #include "protocol/describe_broker.h"
 #include "protocol/describe_config.h"
 #include "protocol/fetch.h"
 #include "protocol/hello.h"
 #include "protocol/init_producer.h"
+#include "protocol/leave_broker.h"
 #include "protocol/list_offsets.h"
 #include "protocol/metadata.h"
 #include "protocol/produce.h"
 #include "protocol/pull_image.h"
+#include "protocol/replica_fetch.h"
 #include "protocol/report_replicas.h"
 #include "protocol/topics.h"
 #include "protocol/trim_partitions.h"
@@ -178,8 +181,10 @@ inline PullImageRequest sample(PullImageRequest*) {
   return {sample_request_envelope(), 2, 17, (std::uint64_t{4} << 32) | 9};
 }
 inline PullImageResponse sample(PullImageResponse*) {
-  const PartitionMetadata first{0, 1, 5, 6, {1}, {1}};
-  const PartitionMetadata second{4, -1, 8, 9, {2}, {2}};
+  const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(16)};
+  const model::IsrMember two{model::BrokerId(2), model::BrokerEpoch(11)};
+  const ImagePartition first{0, 1, 5, 6, {1, 2}, {one}, {two}, 2};
+  const ImagePartition second{4, -1, 8, 9, {2}, {two}, {}, 1};
   return {sample_response_envelope(),
           (std::uint64_t{4} << 32) | 11,
           (std::uint64_t{4} << 32) | 9,
@@ -207,6 +212,58 @@ inline ReportReplicasRequest sample(ReportReplicasRequest*) {
 inline ReportReplicasResponse sample(ReportReplicasResponse*) {
   return {sample_response_envelope()};
 }
+inline ReplicaFetchRequest sample(ReplicaFetchRequest*) {
+  return {sample_request_envelope(),
+          2,
+          17,
+          500,
+          4 << 20,
+          {sample_partition(5)},
+          {{sample_partition(0), 7, model::LeaderEpoch(5), model::LeaderEpoch(4), model::Offset(3),
+            model::Offset(900), model::Offset(880)}},
+          {{sample_partition(3), 2, model::Offset(std::int64_t{1} << 60), model::Offset(12)},
+           {sample_partition(4), 4'000'000'000, model::Offset(0), model::Offset(0)}}};
+}
+inline ReplicaFetchResponse sample(ReplicaFetchResponse*) {
+  const Divergence behind{model::LeaderEpoch(3), model::Offset(870)};
+  return {sample_response_envelope(),
+          {{sample_partition(0),
+            7,
+            {},
+            model::LeaderEpoch(5),
+            model::Offset(860),
+            model::Offset(3),
+            behind,
+            0},
+           {sample_partition(3),
+            2,
+            {},
+            model::LeaderEpoch(1),
+            model::Offset(9),
+            model::Offset(0),
+            std::nullopt,
+            1 << 20},
+           {sample_partition(4), 1, sample_status(), {}, {}, {}, std::nullopt, 0}}};
+}
+inline AlterIsrRequest sample(AlterIsrRequest*) {
+  const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(16)};
+  const model::IsrMember two{model::BrokerId(2), model::BrokerEpoch(11)};
+  return {sample_request_envelope(),
+          1,
+          16,
+          {{sample_partition(0), model::LeaderEpoch(5), model::PartitionVersion(9), {one, two}},
+           {sample_partition(3), model::LeaderEpoch(6), model::PartitionVersion(0), {one}}}};
+}
+inline AlterIsrResponse sample(AlterIsrResponse*) {
+  const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(16)};
+  const model::IsrMember two{model::BrokerId(2), model::BrokerEpoch(11)};
+  const IsrState first{
+      model::BrokerId(1), model::LeaderEpoch(5), model::PartitionVersion(10), {one, two}, 2};
+  return {sample_response_envelope(),
+          {{sample_partition(0), {}, first}, {sample_partition(3), sample_status(), {}}}};
+}
+inline LeaveBrokerRequest sample(LeaveBrokerRequest*) { return {sample_request_envelope(), 2, 17}; }
+inline LeaveBrokerResponse sample(LeaveBrokerResponse*) { return {sample_response_envelope()}; }
 
 inline AlterTopicsRequest sample(AlterTopicsRequest*) {
   return {sample_request_envelope(),
@@ -239,14 +296,15 @@ using Requests =
     std::tuple<HelloRequest, MetadataRequest, ProduceRequest, FetchRequest, ListOffsetsRequest,
                CreateTopicsRequest, DeleteTopicsRequest, ListTopicsRequest, DescribeTopicsRequest,
                DescribeBrokerRequest, InitProducerRequest, TrimPartitionsRequest, PullImageRequest,
-               ReportReplicasRequest, AlterTopicsRequest, AddPartitionsRequest,
-               DescribeConfigRequest>;
+               ReportReplicasRequest, AlterIsrRequest, LeaveBrokerRequest, AlterTopicsRequest,
+               AddPartitionsRequest, DescribeConfigRequest, ReplicaFetchRequest>;
 using Responses =
     std::tuple<HelloResponse, MetadataResponse, ProduceResponse, FetchResponse, ListOffsetsResponse,
                CreateTopicsResponse, DeleteTopicsResponse, ListTopicsResponse,
                DescribeTopicsResponse, DescribeBrokerResponse, InitProducerResponse,
-               TrimPartitionsResponse, PullImageResponse, ReportReplicasResponse,
-               AlterTopicsResponse, AddPartitionsResponse, DescribeConfigResponse>;
+               TrimPartitionsResponse, PullImageResponse, ReportReplicasResponse, AlterIsrResponse,
+               LeaveBrokerResponse, AlterTopicsResponse, AddPartitionsResponse,
+               DescribeConfigResponse, ReplicaFetchResponse>;
 
 // One name for all decoders, chosen by the type that is wanted.
 #define MQ_TEST_DECODER(Type, function) \
@@ -279,6 +337,12 @@ MQ_TEST_DECODER(PullImageRequest, decode_pull_image_request)
 MQ_TEST_DECODER(PullImageResponse, decode_pull_image_response)
 MQ_TEST_DECODER(ReportReplicasRequest, decode_report_replicas_request)
 MQ_TEST_DECODER(ReportReplicasResponse, decode_report_replicas_response)
+MQ_TEST_DECODER(ReplicaFetchRequest, decode_replica_fetch_request)
+MQ_TEST_DECODER(ReplicaFetchResponse, decode_replica_fetch_response)
+MQ_TEST_DECODER(AlterIsrRequest, decode_alter_isr_request)
+MQ_TEST_DECODER(AlterIsrResponse, decode_alter_isr_response)
+MQ_TEST_DECODER(LeaveBrokerRequest, decode_leave_broker_request)
+MQ_TEST_DECODER(LeaveBrokerResponse, decode_leave_broker_response)
 MQ_TEST_DECODER(AlterTopicsRequest, decode_alter_topics_request)
 MQ_TEST_DECODER(AlterTopicsResponse, decode_alter_topics_response)
 MQ_TEST_DECODER(AddPartitionsRequest, decode_add_partitions_request)

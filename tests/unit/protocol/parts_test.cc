@@ -116,12 +116,18 @@ TEST(Parts, AListOfTopicsIsSpread) {
   EXPECT_EQ(joined(parts, &decode_list_topics_response), response);
 }
 
+ImagePartition image_partition(std::int32_t number) {
+  const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(2'000'000'000'000)};
+  const model::IsrMember two{model::BrokerId(2), model::BrokerEpoch(2'000'000'000'000)};
+  return {number, 1, 2'000'000'000, 2'000'000'000, {1, 2, 3}, {one, two}, {two}, 2};
+}
+
 ImageTopic image_topic(std::size_t number, std::int32_t partitions) {
   ImageTopic topic;
   topic.name = "topic-" + std::to_string(number);
   topic.id = base::Uuid::from_random(number, 1);
   topic.overrides = {{"retention.age", "14d"}};
-  for (std::int32_t i = 0; i < partitions; ++i) topic.partitions.push_back(partition(i));
+  for (std::int32_t i = 0; i < partitions; ++i) topic.partitions.push_back(image_partition(i));
   return topic;
 }
 

@@ -14,12 +14,13 @@ inline base::Uuid uuid(std::uint64_t n) { return base::Uuid::from_random(n, n); 
 inline std::uint64_t version(std::uint64_t controller_epoch, std::uint64_t change) {
   return (controller_epoch << 32) | change;
 }
-inline protocol::PartitionMetadata partition(std::int32_t number, std::int32_t leader,
-                                             std::int32_t leader_epoch, std::int32_t version) {
-  return {number, leader, leader_epoch, version, {1}, {1}};
+inline protocol::ImagePartition partition(std::int32_t number, std::int32_t leader,
+                                          std::int32_t leader_epoch, std::int32_t version) {
+  const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(4)};
+  return {number, leader, leader_epoch, version, {1}, {one}, {}, 1};
 }
 inline protocol::ImageTopic image_topic(const std::string& name, std::uint64_t id,
-                                        std::vector<protocol::PartitionMetadata> partitions) {
+                                        std::vector<protocol::ImagePartition> partitions) {
   protocol::ImageTopic topic;
   topic.name = name;
   topic.id = uuid(id);
@@ -38,8 +39,11 @@ class ScriptedController final : public ControllerLink {
   std::function<base::Result<protocol::ReportReplicasResponse>(
       const protocol::ReportReplicasRequest&)>
       on_report;
+  std::function<base::Result<protocol::AlterIsrResponse>(const protocol::AlterIsrRequest&)>
+      on_alter_isr;
   std::vector<protocol::PullImageRequest> pulls;
   std::vector<protocol::ReportReplicasRequest> reports;
+  std::vector<protocol::AlterIsrRequest> isr_requests;
 
   asio::awaitable<base::Result<protocol::PullImageResponse>> pull(
       protocol::PullImageRequest request, base::TimePoint /*deadline*/) override {
@@ -57,6 +61,16 @@ class ScriptedController final : public ControllerLink {
     reports.push_back(request);
     co_await runtime_.sleep_for(std::chrono::milliseconds(1));
     co_return on_report(request);
+  }
+  asio::awaitable<base::Result<protocol::AlterIsrResponse>> alter_isr(
+      protocol::AlterIsrRequest request, base::TimePoint /*deadline*/) override {
+    isr_requests.push_back(request);
+    co_await runtime_.sleep_for(std::chrono::milliseconds(1));
+    co_return on_alter_isr(request);
+  }
+  asio::awaitable<base::Result<protocol::LeaveBrokerResponse>> leave(
+      protocol::LeaveBrokerRequest /*request*/, base::TimePoint /*deadline*/) override {
+    co_return protocol::LeaveBrokerResponse{};
   }
   /// Long polls look again.
   void wake() { woken_.notify_all(); }
