@@ -1,5 +1,7 @@
 #include "controller/candidate.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "controller/error.h"
 #include "metadata/znode_layout.h"
@@ -14,6 +16,12 @@ using metadata::Operation;
 /// A watch is a hint: so often the node is read again without one.
 constexpr std::chrono::seconds kReadAgain{60};
 constexpr std::chrono::milliseconds kAfterFailure{500};
+/// After elections that led to nothing: each is an event for all other brokers.
+constexpr base::Duration kPauseMin = std::chrono::milliseconds(500);
+constexpr base::Duration kPauseMax = std::chrono::seconds(10);
+
+/// A controller that has been there for so long has loaded what this broker could not.
+constexpr base::Duration kStays = std::chrono::seconds(2);
 
 bool is(const Error& error, MetadataErrc code) { return error == make_error_code(code); }
 
@@ -63,11 +71,18 @@ asio::awaitable<void> Candidate::run() {
   while (!stopping_) {
     woken_ = false;
     const auto looked = co_await look();
-    const auto due = home_.now() + (looked ? base::Duration(kReadAgain) : kAfterFailure);
+    const auto due = next_look(looked.has_value());
     bool in_time = true;
     while (in_time && !woken_ && !stopping_) in_time = co_await changed_.wait_until(due);
   }
   co_await end_controller();
+}
+
+base::TimePoint Candidate::next_look(bool looked) const {
+  const auto now = home_.now();
+  auto due = now + (looked ? base::Duration(kReadAgain) : kAfterFailure);
+  if (leader_ && !trouble_.empty()) due = std::min(due, now + kStays);
+  return now < stand_again_at_ ? std::min(due, stand_again_at_) : due;
 }
 
 /// Reads who leads, stands for the office if nobody does, and keeps a controller only as long as it
@@ -92,7 +107,11 @@ asio::awaitable<Result<void>> Candidate::look() {
     co_return Result<void>();
   }
   set_leader(node ? address_in(*node) : std::nullopt);
-  if (node) co_return Result<void>();
+  if (node) {
+    if (home_.now() >= leader_since_ + kStays) trouble_.clear();
+    co_return Result<void>();
+  }
+  if (home_.now() < stand_again_at_) co_return Result<void>();
   co_return co_await stand();
 }
 
@@ -159,24 +178,31 @@ asio::awaitable<Result<void>> Candidate::lead(std::int32_t controller_epoch) {
         if (!alive.expired()) wake();
       });
   const auto loaded = co_await controller_->load();
-  if (stopping_ || controller_->resigned()) {
-    wake();
-    co_return Result<void>();
-  }
-  if (!loaded) {
-    const bool damaged = loaded.error() == make_error_code(ControllerErrc::damaged_metadata);
-    trouble_ = damaged ? loaded.error().message() : std::string();
-    base::log_error("controller", "elected, and the metadata cannot be loaded: {}",
-                    loaded.error().message());
+  if (stopping_) co_return Result<void>();
+  if (!loaded || controller_->resigned()) {
+    const Error why = loaded ? make_error_code(ControllerErrc::not_controller) : loaded.error();
+    note_failure(why);
     co_await end_controller();
-    co_return loaded.error();
+    co_return why;
   }
   trouble_.clear();
+  said_ = {};
+  pause_ = {};
   ready_ = true;
   base::log_info("controller", "this broker is the controller, in epoch {}", controller_epoch);
   set_leader(ControllerAddress{config_.broker, config_.advertised});
   for (const auto& listener : controller_listeners_) listener(controller_.get());
   co_return Result<void>();
+}
+
+/// Nobody is kept from standing meanwhile: another broker may fare better.
+void Candidate::note_failure(Error error) {
+  trouble_ = fmt::format("this broker was elected controller and cannot load the metadata: {}",
+                         error.message());
+  if (error != said_) base::log_error("controller", "{}; it stands again later", trouble_);
+  said_ = error;
+  pause_ = std::clamp(2 * pause_, kPauseMin, kPauseMax);
+  stand_again_at_ = home_.now() + pause_;
 }
 
 // The end of an office
@@ -211,6 +237,7 @@ asio::awaitable<Result<void>> Candidate::release() {
 void Candidate::set_leader(std::optional<ControllerAddress> leader) {
   if (leader == leader_) return;
   leader_ = std::move(leader);
+  leader_since_ = home_.now();
   for (const auto& listener : leader_listeners_) listener(leader_);
 }
 

@@ -49,7 +49,7 @@ class Candidate {
     return ready_ ? controller_.get() : nullptr;
   }
   [[nodiscard]] const std::optional<ControllerAddress>& leader() const noexcept { return leader_; }
-  /// Why this broker was elected and does not lead: the metadata is damaged. Empty: nothing known.
+  /// Why this broker was elected and does not lead; empty: nothing known, or another one leads.
   [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
 
   /// Gives the office up, at once where the store answers. Bounded.
@@ -62,6 +62,8 @@ class Candidate {
   asio::awaitable<Result<void>> stand();
   asio::awaitable<Result<metadata::Node>> load_epoch();
   asio::awaitable<Result<void>> lead(std::int32_t controller_epoch);
+  void note_failure(Error error);
+  [[nodiscard]] base::TimePoint next_look(bool looked) const;
   asio::awaitable<void> end_controller();
   asio::awaitable<Result<void>> release();
   void on_session_lost();
@@ -79,7 +81,11 @@ class Candidate {
   bool watching_ = false;
   bool stopping_ = false;
   std::optional<ControllerAddress> leader_;
+  base::TimePoint leader_since_{};
   std::string trouble_;
+  Error said_;                        ///< why the last election led to nothing; empty: it did
+  base::Duration pause_{};            ///< grows with each election that leads to nothing
+  base::TimePoint stand_again_at_{};  ///< not before, whatever wakes this broker
   std::vector<std::function<void(Controller*)>> controller_listeners_;
   std::vector<std::function<void(const std::optional<ControllerAddress>&)>> leader_listeners_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of callbacks that come later

@@ -235,6 +235,52 @@ TEST_F(CandidateTest, SomebodyWhoRemovesTheNodeStartsAnElection) {
   EXPECT_TRUE(create("orders", 2).status.ok());
 }
 
+/// What every controller has to read is not there.
+class Unloadable : public CandidateTest {
+ protected:
+  void damage() {
+    start(3);
+    folder_ = state_->nodes.extract(std::string(layout::kTopics));
+    remove_leader();
+  }
+  void mend() { state_->nodes.insert(std::move(folder_)); }
+  void remove_leader() {
+    state_->nodes.erase(std::string(layout::kControllerLeader));
+    for (const auto& [session, peer] : state_->peers)
+      peer.changed({metadata::Remove(std::string(layout::kControllerLeader), -1)});
+  }
+  std::map<std::string, metadata::Node>::node_type folder_;
+};
+
+TEST_F(Unloadable, MetadataLeadsToFewElections) {
+  damage();
+  simulator_.run_for(std::chrono::minutes(1));
+  const auto before = epoch();
+  simulator_.run_for(std::chrono::minutes(2));
+  EXPECT_EQ(controlling(), nullptr);
+  // One broker every ten seconds each, although every election wakes all of them.
+  EXPECT_LE(epoch() - before, 40);
+  EXPECT_GE(epoch() - before, 20);
+  for (const auto& broker : brokers_) {
+    EXPECT_NE(broker->candidate.trouble().find("cannot load the metadata"), std::string::npos)
+        << broker->candidate.trouble();
+  }
+}
+
+TEST_F(Unloadable, MetadataThatIsMendedLeavesNoTrouble) {
+  damage();
+  simulator_.run_for(std::chrono::minutes(1));
+  mend();
+  ASSERT_TRUE(wait_until([this] { return agreed(); }, std::chrono::seconds(11)));
+  EXPECT_TRUE(wait_until(
+      [this] {
+        return std::ranges::all_of(
+            brokers_, [](const auto& broker) { return broker->candidate.trouble().empty(); });
+      },
+      std::chrono::seconds(3)));
+  EXPECT_TRUE(create("orders", 2).status.ok());
+}
+
 TEST_F(CandidateTest, DamagedMetadataIsNamedAndNobodyLeads) {
   start(1);
   ASSERT_TRUE(create("orders", 2).status.ok());
