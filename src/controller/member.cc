@@ -24,6 +24,15 @@ Result<bool> failed(const Error& error) {
   return Result<bool>(boost::system::in_place_error, error);
 }
 
+/// What a heartbeat found instead of the registration's two nodes; empty: they are there.
+Error ended_registration(const metadata::MultiResult& beat) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& error = beat.operations[i].error;
+    if (is(error, MetadataErrc::not_found) || is(error, MetadataErrc::bad_version)) return error;
+  }
+  return {};
+}
+
 }  // namespace
 
 /// Both nodes of a broker, as they were found.
@@ -118,6 +127,7 @@ asio::awaitable<Result<bool>> Member::try_register(Found found) {
   if (error) co_return failed(error);
   if (store_.session() != session || !store_.online()) co_return failed(MetadataErrc::session_lost);
   epoch_ = model::BrokerEpoch(found.epoch ? found.epoch->version + 1 : 0);
+  live_version_ = 0;
   co_return true;
 }
 
@@ -128,6 +138,7 @@ asio::awaitable<Result<bool>> Member::adopt(Found found) {
                                : Result<metadata::WriterTag>(MetadataErrc::not_found);
   if (live && tag && live->writer == *tag && live->incarnation == config_.incarnation) {
     epoch_ = model::BrokerEpoch(found.epoch->version);
+    live_version_ = found.live->version;
     co_return true;
   }
   const auto removed =
@@ -193,7 +204,9 @@ void Member::set_registered() {
 
 // A lost session is followed by another registration
 
-void Member::on_session_lost() {
+void Member::on_session_lost() { register_anew(); }
+
+void Member::register_anew() {
   registered_ = false;
   lease_end_.store(0, std::memory_order_relaxed);
   heartbeat_version_.reset();
@@ -236,7 +249,45 @@ asio::awaitable<Result<bool>> Member::register_again() {
   if (!renewed) co_return failed(renewed.error());
   auto found = co_await look();
   if (!found) co_return failed(found.error());
+  const auto raised = co_await keep_epoch_rising(*found);
+  if (!raised) co_return failed(raised.error());
+  const bool ours = found->live && found->live->ephemeral_owner == store_.session();
+  const auto registered = co_await try_register(std::move(*found));
+  if (!registered || *registered || !ours) co_return registered;
+  // The remains of the registration before were in the way, and are removed.
+  found = co_await look();
+  if (!found) co_return failed(found.error());
   co_return co_await try_register(std::move(*found));
+}
+
+/// CTL-4, also when the epoch's node was removed by hand or the store was restored from a copy: the
+/// node gets the version that this process has had, and the registration the one above.
+asio::awaitable<Result<void>> Member::keep_epoch_rising(Found& found) {
+  const auto known = static_cast<std::int32_t>(epoch_.value());
+  if (found.epoch && found.epoch->version >= known) co_return Result<void>();
+  // Of another broker that has this id now: it stays as it is.
+  if (found.live && found.live->ephemeral_owner != store_.session()) co_return Result<void>();
+  const auto path = layout::broker_epoch(config_.broker);
+  base::log_warning("controller",
+                    "the metadata has broker {} in epoch {}, and this process has been registered "
+                    "under {}: was the node {} removed, or the store restored from a copy?",
+                    config_.broker, found.epoch ? found.epoch->version : -1, epoch_, path);
+  metadata::BrokerEpochValue value;
+  value.writer = writer_.next_tag();
+  value.incarnation = config_.incarnation;
+  value.disks = config_.disks;
+  value.advertised = config_.advertised;
+  if (!found.epoch) {
+    const auto made = co_await store_.create(path, metadata::encode(value));
+    if (!made) co_return made.error();
+    found.epoch = metadata::Node{};
+  }
+  MQ_CO_TRY_VOID(
+      co_await writer_.raise(path, metadata::encode(value), found.epoch->version, known));
+  auto again = co_await look();
+  if (!again) co_return again.error();
+  found = std::move(*again);
+  co_return Result<void>();
 }
 
 // The lease
@@ -270,13 +321,23 @@ asio::awaitable<Result<void>> Member::beat(base::Duration session_time) {
   std::vector<Operation> operations;
   operations.emplace_back(metadata::Check(layout::broker_epoch(config_.broker),
                                           static_cast<std::int32_t>(epoch.value())));
+  operations.emplace_back(metadata::Check(layout::broker_live(config_.broker), live_version_));
   if (heartbeat_version_)
     operations.emplace_back(metadata::SetValue(path, metadata::encode(value), *heartbeat_version_));
   else
     operations.emplace_back(metadata::Create(path, metadata::encode(value)));
   const auto written = co_await store_.multi(std::move(operations));
-  if (const auto error = refusal(written)) co_return error;
+  if (!written) co_return written.error();
   if (!registered_ || epoch != epoch_) co_return Result<void>();
+  if (const Error gone = ended_registration(*written)) {
+    base::log_warning("controller",
+                      "the metadata does not have this broker's registration in epoch {} any more "
+                      "({}): it registers again",
+                      epoch_, gone.message());
+    register_anew();
+    co_return gone;
+  }
+  if (const auto error = written->first_error()) co_return error;
   heartbeat_version_ = written->operations.back().version;
   lease_end_.store((sent + session_time / 2).time_since_epoch().count(), std::memory_order_relaxed);
   co_return Result<void>();
@@ -297,7 +358,7 @@ asio::awaitable<void> Member::stop() {
   operations.emplace_back(
       metadata::Remove(layout::broker_live(config_.broker), metadata::kAnyVersion));
   const auto left = co_await store_.multi(std::move(operations));
-  if (const auto error = refusal(left))
+  if (const auto error = refusal(left); error && !is(error, MetadataErrc::not_found))
     base::log_warning("controller", "the cluster will notice later that this broker left: {}",
                       error.message());
 }

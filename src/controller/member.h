@@ -24,8 +24,9 @@ struct MemberConfig {
 };
 
 /// This broker's place in the cluster: its registration, which gives it a broker epoch, and its
-/// lease. It touches no topic and no partition. A session that the store ended is followed by
-/// another registration, with a new epoch, without a restart (CTL-4).
+/// lease. It touches no topic and no partition. A registration that is gone, because the store
+/// ended the session or somebody removed a node of it, is followed by another one, with a new
+/// epoch, without a restart (CTL-4).
 ///
 /// On the home runtime, but for has_lease().
 class Member {
@@ -84,8 +85,11 @@ class Member {
   void set_registered();
 
   void on_session_lost();
+  /// The registration has ended; another one follows.
+  void register_anew();
   asio::awaitable<void> keep_registering();
   asio::awaitable<Result<bool>> register_again();
+  asio::awaitable<Result<void>> keep_epoch_rising(Found& found);
   asio::awaitable<void> keep_lease();
   asio::awaitable<Result<void>> beat(base::Duration session_time);
 
@@ -98,6 +102,7 @@ class Member {
   bool registering_ = false;
   bool told_of_waiting_ = false;
   bool stopping_ = false;
+  std::int32_t live_version_ = 0;
   std::optional<std::int32_t> heartbeat_version_;
   base::TimePoint registration_sent_{};
   std::atomic<std::int64_t> lease_end_{0};  ///< on the runtime's clock

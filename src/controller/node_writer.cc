@@ -1,5 +1,7 @@
 #include "controller/node_writer.h"
 
+#include <algorithm>
+
 #include "base/mutants.h"
 
 namespace mq::controller {
@@ -11,6 +13,7 @@ using metadata::WriterTag;
 
 constexpr int kReadTries = 5;
 constexpr std::chrono::milliseconds kReadPause{200};
+constexpr std::int32_t kSetsInOneMulti = 500;
 
 }  // namespace
 
@@ -26,6 +29,20 @@ asio::awaitable<Result<MultiResult>> NodeWriter::commit(std::vector<metadata::Op
   if (!found) co_return make_error_code(MetadataErrc::outcome_unknown);
   if (*found == tag) co_return MultiResult{};
   co_return make_error_code(MetadataErrc::unavailable);  // it is known now: not applied
+}
+
+asio::awaitable<Result<void>> NodeWriter::raise(std::string path, std::string value,
+                                                std::int32_t from, std::int32_t to) {
+  while (from < to) {
+    const auto count = std::min(to - from, kSetsInOneMulti);
+    std::vector<metadata::Operation> sets;
+    for (std::int32_t i = 0; i < count; ++i)
+      sets.emplace_back(metadata::SetValue(path, value, from + i));
+    const auto set = co_await store_.multi(std::move(sets));
+    if (const Error error = refusal(set)) co_return error;
+    from += count;
+  }
+  co_return Result<void>();
 }
 
 asio::awaitable<Result<std::optional<WriterTag>>> NodeWriter::read_tag(std::string path) {

@@ -36,6 +36,10 @@ class NodeWriter {
   asio::awaitable<Result<metadata::MultiResult>> commit(std::vector<metadata::Operation> operations,
                                                         std::string witness,
                                                         metadata::WriterTag tag);
+  /// Sets the node again and again, from version `from` on, until it has version `to`. Somebody
+  /// else's write in between is an error.
+  asio::awaitable<Result<void>> raise(std::string path, std::string value, std::int32_t from,
+                                      std::int32_t to);
   /// From now on a lost answer is asked for once, not several times.
   void hurry() noexcept { hurried_ = true; }
 

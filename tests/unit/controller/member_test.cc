@@ -239,6 +239,73 @@ TEST_F(MemberTest, ItStopsAlsoWhileTheStoreIsAway) {
   EXPECT_FALSE(one.member.registered());
 }
 
+/// Somebody removes a node by hand while the broker lives.
+class RemovedByHand : public MemberTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(RemovedByHand, IsFollowedByAnotherRegistration) {
+  auto& one = process(config(1, 1));
+  ASSERT_EQ(start(one), Error());
+  wait(std::chrono::seconds(2));
+  std::vector<model::BrokerEpoch> told;
+  one.member.on_epoch([&](model::BrokerEpoch epoch) { told.push_back(epoch); });
+  const auto session = one.store->session();
+  ASSERT_EQ(state_->nodes.erase(GetParam()), 1u);
+  wait(std::chrono::seconds(4));
+  EXPECT_TRUE(one.member.registered());
+  EXPECT_TRUE(lease(one));
+  EXPECT_EQ(one.store->session(), session);
+  // CTL-4: above the one before, also where the number itself was lost.
+  EXPECT_EQ(told, std::vector{model::BrokerEpoch(1)});
+  EXPECT_EQ(version("/brokers/epoch/1"), 1);
+  ASSERT_TRUE(has("/brokers/live/1"));
+  const auto live = metadata::decode_writer(state_->nodes.at("/brokers/live/1").value);
+  const auto epoch = metadata::decode_writer(state_->nodes.at("/brokers/epoch/1").value);
+  ASSERT_TRUE(live && epoch);
+  EXPECT_TRUE(*live == *epoch) << "of one registration";
+  wait(std::chrono::seconds(10));
+  EXPECT_EQ(told.size(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, RemovedByHand,
+                         ::testing::Values("/brokers/live/1", "/brokers/epoch/1"));
+
+TEST_F(MemberTest, AHeartbeatNodeThatIsRemovedIsMadeAgainAndNothingElseHappens) {
+  auto& one = process(config(1, 1));
+  ASSERT_EQ(start(one), Error());
+  wait(std::chrono::seconds(2));
+  ASSERT_EQ(state_->nodes.erase("/brokers/hb/1"), 1u);
+  wait(std::chrono::seconds(3));
+  EXPECT_TRUE(has("/brokers/hb/1"));
+  EXPECT_TRUE(lease(one));
+  EXPECT_EQ(version("/brokers/epoch/1"), 0);
+}
+
+// CTL-4: the store was put back to an earlier state, and forgot sessions as well.
+TEST_F(MemberTest, AStoreRestoredFromAnOlderCopyGivesNoLowerEpoch) {
+  for (int starts = 0; starts < 3; ++starts) {
+    auto& one = process(config(1, 1));
+    ASSERT_EQ(start(one), Error());
+    run(one.member.stop());
+  }
+  const auto copy = state_->nodes.at("/brokers/epoch/1");
+  auto& one = process(config(1, 1));
+  ASSERT_EQ(start(one), Error());
+  for (int losses = 0; losses < 1200; ++losses) {
+    const auto last = one.member.epoch();
+    metadata::expire_session(*state_, one.store->session());
+    const auto again = [&] { return one.member.registered() && one.member.epoch() > last; };
+    ASSERT_TRUE(simulator_.run_until(again, std::chrono::seconds(5)));
+  }
+  const auto before = one.member.epoch();
+  EXPECT_GT(before.value(), 1000);
+  metadata::expire_session(*state_, one.store->session());
+  state_->nodes.at("/brokers/epoch/1") = copy;
+  wait(std::chrono::seconds(5));
+  EXPECT_TRUE(one.member.registered());
+  EXPECT_EQ(one.member.epoch().value(), before.value() + 1);
+  EXPECT_EQ(version("/brokers/epoch/1"), before.value() + 1);
+}
+
 // Another broker took the id while this one was gone: it stays out, does not disturb it, and tells
 // its owner after a minute.
 TEST_F(MemberTest, AnIdThatAnotherBrokerHasTakenMeanwhileStaysWithIt) {
