@@ -261,7 +261,9 @@ std::vector<ConfigKey> make_schema() {
        [](const BrokerConfig& config) { return std::to_string(config.default_partitions); }},
       {"topic.defaults.replicas", false, only_one, [](const BrokerConfig&) { return "1"; }},
       {"topic.defaults.min_isr", false, only_one, [](const BrokerConfig&) { return "1"; }}};
-  for (const auto& name : model::topic_setting_names()) keys.push_back(topic_default(name));
+  for (const auto& name : model::topic_setting_names()) {
+    if (name != "min_isr") keys.push_back(topic_default(name));  // has its own rules, above
+  }
   keys.push_back({"limits.memory", false, set_memory, [](const BrokerConfig& config) {
                     return quoted(base::format_bytes_exact(config.limits.memory_bytes));
                   }});

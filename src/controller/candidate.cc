@@ -134,7 +134,7 @@ asio::awaitable<Result<void>> Candidate::watch_leader() {
 /// CTL-1: one multi takes the office and raises the epoch that every write of a controller names.
 asio::awaitable<Result<void>> Candidate::stand() {
   const std::string epoch_path(layout::kControllerEpoch);
-  const auto before = co_await load_epoch();
+  const auto before = co_await rising_epoch();
   if (!before) co_return before.error();
   const auto session = store_.session();
   const auto tag = writer_.next_tag();
@@ -169,6 +169,23 @@ asio::awaitable<Result<metadata::Node>> Candidate::load_epoch() {
                           is(made.error(), MetadataErrc::outcome_unknown);
   if (!read_again) co_return made.error();
   co_return co_await store_.get(path);
+}
+
+/// The node of the epoch, at no lower version than any epoch that this broker has heard of.
+asio::awaitable<Result<metadata::Node>> Candidate::rising_epoch() {
+  auto node = co_await load_epoch();
+  if (!node) co_return node;
+  const auto known = std::max(epoch_min_, known_epoch_ ? known_epoch_() : -1);
+  if (node->version >= known) co_return node;
+  base::log_warning(
+      "controller",
+      "{} has version {}, and there are images of controller epoch {}: was it removed, "
+      "or the metadata store restored from a copy? It is raised",
+      layout::kControllerEpoch, node->version, known);
+  const metadata::ControllerEpochValue value{writer_.next_tag(), config_.broker};
+  MQ_CO_TRY_VOID(co_await writer_.raise(std::string(layout::kControllerEpoch),
+                                        metadata::encode(value), node->version, known));
+  co_return co_await load_epoch();
 }
 
 asio::awaitable<Result<void>> Candidate::lead(std::int32_t controller_epoch) {
@@ -214,6 +231,7 @@ asio::awaitable<void> Candidate::end_controller() {
     for (const auto& listener : controller_listeners_) listener(nullptr);
   }
   co_await controller_->stop();
+  epoch_min_ = std::max(epoch_min_, controller_->newest_epoch_seen());
   const auto released = co_await release();
   if (!released)
     base::log_info("controller", "the office of controller ends with the session: {}",

@@ -42,6 +42,11 @@ class Candidate {
     leader_listeners_.push_back(std::move(listener));
   }
 
+  /// Asked for the newest controller epoch of which this broker has an image, -1: none. A
+  /// controller of this broker has a higher one (CTL-1), also where the store has lost the number
+  /// or was restored from a copy.
+  void on_known_epoch(std::function<std::int32_t()> known) { known_epoch_ = std::move(known); }
+
   /// After Member::start(), and with the listeners in place.
   void start();
   /// Null while this broker is not the controller, or not ready yet.
@@ -61,6 +66,7 @@ class Candidate {
   asio::awaitable<Result<void>> watch_leader();
   asio::awaitable<Result<void>> stand();
   asio::awaitable<Result<metadata::Node>> load_epoch();
+  asio::awaitable<Result<metadata::Node>> rising_epoch();
   asio::awaitable<Result<void>> lead(std::int32_t controller_epoch);
   void note_failure(Error error);
   [[nodiscard]] base::TimePoint next_look(bool looked) const;
@@ -86,6 +92,8 @@ class Candidate {
   Error said_;                        ///< why the last election led to nothing; empty: it did
   base::Duration pause_{};            ///< grows with each election that leads to nothing
   base::TimePoint stand_again_at_{};  ///< not before, whatever wakes this broker
+  std::int32_t epoch_min_ = -1;  ///< the highest that a broker has shown to a controller of ours
+  std::function<std::int32_t()> known_epoch_;
   std::vector<std::function<void(Controller*)>> controller_listeners_;
   std::vector<std::function<void(const std::optional<ControllerAddress>&)>> leader_listeners_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of callbacks that come later

@@ -14,13 +14,14 @@ class ChangeQueue {
   /// Held while a change runs; the next one starts when it goes.
   class Turn {
    public:
+    Turn() = default;  ///< of nothing
     explicit Turn(ChangeQueue& queue) : queue_(&queue) {}
     Turn(Turn&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
     Turn& operator=(Turn&&) = delete;
     ~Turn();
 
    private:
-    ChangeQueue* queue_;
+    ChangeQueue* queue_ = nullptr;
   };
 
   asio::awaitable<Turn> wait_for_turn();

@@ -6,6 +6,13 @@
 #include "controller/status.h"
 
 namespace mq::controller {
+namespace {
+
+constexpr std::size_t kDamageShown = 100;
+/// No cluster has seen more elections; a broker that says so is not believed.
+constexpr std::int64_t kEpochsLostMax = 10'000'000;
+
+}  // namespace
 
 Controller::Impl::Impl(ControllerConfig config, metadata::MetadataStore& store, base::Runtime& home,
                        std::int32_t controller_epoch, std::function<void()> deposed)
@@ -33,10 +40,11 @@ asio::awaitable<Result<void>> Controller::Impl::load() {
   std::set<base::Uuid> touched;
   MQ_CO_TRY_VOID(co_await read_tree(touched));
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
-  MQ_CO_TRY_VOID(co_await write_states(lost_leaders()));
+  MQ_CO_TRY_VOID(co_await write_states(due_changes()));
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
   if (!image()) publish({});
   tasks_.spawn("following the brokers", follow_members());
+  tasks_.spawn("looking at damaged metadata", follow_damage());
   want_repair();
   co_return Result<void>();
 }
@@ -47,6 +55,7 @@ void Controller::Impl::publish(const std::set<base::Uuid>& touched) {
   metadata::ImageChange change;
   change.brokers = members_.infos();
   change.deleting = deleting();
+  change.damage = damage();
   const auto before = image();
   std::vector<base::Uuid> ids;
   if (before) {
@@ -82,6 +91,21 @@ std::vector<metadata::DeletingTopic> Controller::Impl::deleting() const {
   return topics;
 }
 
+std::vector<metadata::DamagedNode> Controller::Impl::damage() const {
+  std::vector<metadata::DamagedNode> nodes;
+  for (const auto& one : damage_) {
+    if (nodes.size() == kDamageShown) break;
+    nodes.push_back(one.node);
+  }
+  if (nodes.size() < damage_.size()) {
+    nodes.back() = {"", "",
+                    fmt::format("{} more nodes of the metadata are damaged; the controller's log "
+                                "names them",
+                                damage_.size() + 1 - nodes.size())};
+  }
+  return nodes;
+}
+
 // What brokers ask
 
 asio::awaitable<protocol::PullImageResponse> Controller::Impl::pull(
@@ -92,6 +116,11 @@ asio::awaitable<protocol::PullImageResponse> Controller::Impl::pull(
   auto checked = co_await check_registration(broker, model::BrokerEpoch(request.broker_epoch));
   if (!checked.ok()) {
     response.envelope.status = std::move(checked);
+    co_return response;
+  }
+  note_image_of(broker, request.have_version);
+  if (resigned()) {
+    response.envelope.status = gone();
     co_return response;
   }
   // A version of another controller says nothing about this one's images.
@@ -110,26 +139,30 @@ asio::awaitable<protocol::PullImageResponse> Controller::Impl::pull(
   co_return response;
 }
 
+/// Where a broker has an image of a later controller than this one, nobody would take what this one
+/// says: either another one has been elected, or the number of the epoch was lost.
+void Controller::Impl::note_image_of(model::BrokerId broker, std::uint64_t version) {
+  const auto theirs = static_cast<std::int64_t>(version >> 32) - 1;
+  if (theirs <= controller_epoch() || theirs > controller_epoch() + kEpochsLostMax) return;
+  newest_epoch_seen_ = static_cast<std::int32_t>(theirs);
+  base::log_warning("controller",
+                    "broker {} has an image of controller epoch {}, this one is of {}", broker,
+                    theirs, controller_epoch());
+  on_deposed();
+}
+
 asio::awaitable<protocol::ReportReplicasResponse> Controller::Impl::report(
     protocol::ReportReplicasRequest request) {
   const Call call(*this);
   protocol::ReportReplicasResponse response;
   const model::BrokerId broker(request.broker);
   const model::BrokerEpoch epoch(request.broker_epoch);
-  response.envelope.status = co_await check_registration(broker, epoch);
+  const auto turn = co_await writes_for(broker, epoch, response.envelope);
   if (!response.envelope.status.ok()) co_return response;
-  const auto turn = co_await writes_.wait_for_turn();
-  if (!members_.is_live(broker, epoch)) {
-    response.envelope.status =
-        status(WireError::stale_broker_epoch, "the broker's registration has ended");
-    co_return response;
-  }
-  if (doubtful_) {
-    response.envelope.status = refusal(MetadataErrc::unavailable);
-    co_return response;
-  }
   std::vector<StateChange> changes;
+  std::set<model::PartitionId> reported;
   for (const auto& replica : request.replicas) {
+    if (!reported.insert(replica.partition).second) continue;
     if (auto change = change_after(broker, epoch, replica)) changes.push_back(std::move(*change));
   }
   const auto written = co_await write_states(std::move(changes));
@@ -142,19 +175,6 @@ asio::awaitable<protocol::ReportReplicasResponse> Controller::Impl::report(
   progress_.notify_all();
   response.envelope.metadata_version = image()->version();
   response.envelope.status.broker = config_.broker.value();
-  co_return response;
-}
-
-asio::awaitable<protocol::AlterIsrResponse> Controller::Impl::alter_isr(
-    protocol::AlterIsrRequest /*request*/) {
-  protocol::AlterIsrResponse response;
-  response.envelope.status = status(WireError::unsupported_api, "not yet");
-  co_return response;
-}
-asio::awaitable<protocol::LeaveBrokerResponse> Controller::Impl::leave(
-    protocol::LeaveBrokerRequest /*request*/) {
-  protocol::LeaveBrokerResponse response;
-  response.envelope.status = status(WireError::unsupported_api, "not yet");
   co_return response;
 }
 
@@ -230,6 +250,7 @@ asio::awaitable<protocol::LeaveBrokerResponse> Controller::leave(
 }
 ImagePtr Controller::image() const { return impl_->image(); }
 std::int32_t Controller::controller_epoch() const noexcept { return impl_->controller_epoch(); }
+std::int32_t Controller::newest_epoch_seen() const noexcept { return impl_->newest_epoch_seen(); }
 void Controller::resign() { impl_->resign(); }
 bool Controller::resigned() const noexcept { return impl_->resigned(); }
 asio::awaitable<void> Controller::stop() { return impl_->stop(); }

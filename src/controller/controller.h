@@ -32,6 +32,9 @@ struct ControllerConfig {
   base::Endpoint advertised;
   model::TopicSettings topic_defaults;
   std::int32_t default_partitions = 1;
+  std::int32_t default_replicas = 0;  ///< 0: three, or as many as there are brokers
+  std::uint32_t default_min_isr = 0;  ///< 0: two where there are three replicas or more, else one
+  std::int32_t replicas_max = 1;      ///< of a partition
   std::size_t partitions_max = 1'000'000;  ///< of one broker
 };
 
@@ -88,6 +91,10 @@ class Controller {
   /// The newest image; null before load().
   [[nodiscard]] ImagePtr image() const;
   [[nodiscard]] std::int32_t controller_epoch() const noexcept;
+
+  /// The highest controller epoch of which a broker has shown an image. Above its own, this
+  /// controller has resigned: no broker takes an older image.
+  [[nodiscard]] std::int32_t newest_epoch_seen() const noexcept;
 
   /// Nothing is written any more; waiters are answered NOT_CONTROLLER. May be called again.
   void resign();

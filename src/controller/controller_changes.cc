@@ -136,9 +136,18 @@ asio::awaitable<Status> Controller::Impl::ready_for_change() {
 /// The same for a topic that has to be there.
 asio::awaitable<Status> Controller::Impl::ready_for_change_of(std::string name) {
   auto refused = co_await ready_for_change();
+  if (refused.ok() && find_topic(name) == nullptr) refused = damaged(name);
   if (refused.ok() && find_topic(name) == nullptr)
     refused = status(WireError::unknown_topic, metadata::unknown_topic_text(*image(), name));
   co_return refused;
+}
+
+/// OK: nothing of this topic is damaged.
+Status Controller::Impl::damaged(std::string_view name) const {
+  const auto found = std::ranges::find(
+      damage_, name, [](const auto& one) -> const std::string& { return one.node.topic; });
+  if (found == damage_.end()) return {};
+  return status(WireError::metadata_unavailable, found->node.text);
 }
 
 const TopicTree* Controller::Impl::find_topic(std::string_view name) const {
@@ -162,13 +171,17 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::create(protocol::NewTo
     refused = status(WireError::topic_exists, fmt::format("topic \"{}\" exists", topic.name));
     co_return made;
   }
+  refused = damaged(topic.name);
+  if (!refused.ok()) co_return made;
   TopicTree tree;
   tree.value.id = base::Uuid::from_random(home_.random(), home_.random());
   tree.value.name = topic.name;
-  tree.value.overrides = topic.settings;
+  tree.value.overrides = overrides_of(config_, topic);
   controller::add_partitions(tree, static_cast<std::size_t>(partitions_of(config_, topic)));
   made.result.partitions = tree.value.next_partition;
-  refused = place(tree, 0);
+  const auto copies = copies_of(config_, topic, members_.infos().size());
+  refused = check_copies(config_, copies, tree.value.overrides);
+  if (refused.ok()) refused = place(tree, 0, copies);
   if (!refused.ok() || validate_only) co_return made;
   refused = co_await create_nodes(tree);
   if (!refused.ok()) co_return made;
@@ -182,39 +195,58 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::create(protocol::NewTo
   co_return made;
 }
 
-Status Controller::Impl::place(TopicTree& tree, std::size_t first) const {
-  std::map<model::BrokerId, std::size_t> counts;
+/// What live brokers have, for the ring.
+std::vector<Ring::Broker> Controller::Impl::loads() const {
+  std::map<model::BrokerId, Ring::Broker> loads;
+  for (const auto broker : members_.live()) {
+    auto& load = loads[broker];
+    load.id = broker;
+    load.replicas_max = config_.partitions_max;
+  }
   for (const auto& [id, topic] : topics_) {
     for (const auto& partition : topic.value.partitions) {
-      for (const auto broker : partition.replicas) ++counts[broker];
+      for (const auto broker : partition.replicas) {
+        const auto load = loads.find(broker);
+        if (load == loads.end()) continue;
+        ++load->second.replicas;
+        if (broker == partition.replicas.front()) ++load->second.firsts;
+      }
     }
   }
   std::vector<Ring::Broker> brokers;
-  for (const auto broker : members_.live())
-    brokers.push_back({broker, 1, counts[broker], config_.partitions_max});
+  for (const auto& [broker, load] : loads) brokers.push_back(load);
+  return brokers;
+}
+
+Status Controller::Impl::place(TopicTree& tree, std::size_t first, std::size_t copies) const {
+  auto brokers = loads();
   if (brokers.empty())
     return status(WireError::metadata_unavailable, "no broker is registered at the moment");
+  const auto live = brokers.size();
   std::vector<std::int32_t> numbers;
-  std::vector<model::BrokerId> existing;
+  std::vector<Ring::Replicas> existing;
   for (std::size_t i = 0; i < tree.partitions.size(); ++i) {
     if (i < first)
-      existing.push_back(tree.value.partitions[i].replicas.front());
+      existing.push_back(tree.value.partitions[i].replicas);
     else
       numbers.push_back(tree.value.partitions[i].number);
   }
+  if (auto refused = check_copies_live(config_, copies, live); !refused.ok()) return refused;
   const auto existing_everywhere =
-      std::accumulate(counts.begin(), counts.end(), std::size_t{0},
-                      [](std::size_t sum, const auto& count) { return sum + count.second; });
-  const auto chosen = Ring(std::move(brokers)).place(tree.value.id, numbers, existing);
+      std::accumulate(brokers.begin(), brokers.end(), std::size_t{0},
+                      [](std::size_t sum, const auto& one) { return sum + one.replicas; });
+  const auto chosen = Ring(std::move(brokers)).place(tree.value.id, numbers, existing, copies);
   if (chosen.size() != numbers.size())
     return status(WireError::invalid_request,
                   fmt::format("partitions = {}: there are {} already, and the limit of open files "
                               "allows {} on each broker",
                               numbers.size(), existing_everywhere, config_.partitions_max));
+  const auto min_isr = min_isr_of(min_isr_of(tree.value.overrides), copies);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const auto broker = chosen[i];
-    tree.value.partitions[first + i].replicas = {broker};
-    tree.partitions[first + i].state = first_state(broker, members_.find(broker)->epoch);
+    std::vector<model::IsrMember> members;
+    for (const auto broker : chosen[i]) members.push_back({broker, members_.find(broker)->epoch});
+    tree.value.partitions[first + i].replicas = chosen[i];
+    tree.partitions[first + i].state = first_state(members, min_isr);
   }
   return {};
 }
@@ -237,8 +269,8 @@ asio::awaitable<Status> Controller::Impl::create_nodes(TopicTree& tree) {
 OpeningPtr Controller::Impl::expect_opening(const TopicTree& tree, std::size_t first) {
   auto opening = std::make_shared<Opening>();
   for (auto i = first; i < tree.partitions.size(); ++i) {
-    const auto& member = tree.partitions[i].state.isr.front();
-    opening->missing[tree.partitions[i].id.partition] = {member.broker, member.epoch};
+    for (const auto& member : tree.partitions[i].state.isr)
+      opening->missing[{tree.partitions[i].id.partition, member.broker}] = member.epoch;
   }
   openings_[tree.value.id] = opening;
   // One that was lost while this was written has been forgotten already.
@@ -359,8 +391,9 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::remove(std::string nam
     co_return made;
   }
   made.result.id = tree.value.id;
-  made.result.partitions = static_cast<std::int32_t>(tree.value.partitions.size());
-  made.brokers = brokers_of(tree.value);
+  const auto value = whole_value(tree);
+  made.result.partitions = static_cast<std::int32_t>(value.partitions.size());
+  made.brokers = brokers_of(value);
   made.version = images_.next_version();
   forget_topic(tree);
   co_return made;
@@ -374,7 +407,8 @@ void Controller::Impl::forget_topic(const TopicTree& tree) {
   hidden_from_.erase(id);
   topics_.erase(id);
   ids_.erase(tree.value.name);
-  deletions_[id].waiting = brokers_of(tree.value);
+  deletions_[id].waiting = brokers_of(whole_value(tree));
+  std::erase_if(damage_, [&](const auto& one) { return one.node.topic == tree.value.name; });
   publish({id});
   progress_.notify_all();
 }
@@ -390,8 +424,10 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::alter(protocol::AlterT
   if (!refused.ok()) co_return made;
   const auto* const found = find_topic(change.name);
   made.result.id = found->value.id;
-  made.result.partitions = static_cast<std::int32_t>(found->value.partitions.size());
-  auto altered = alter_settings(config_, found->value.overrides, change);
+  made.result.partitions = static_cast<std::int32_t>(whole_value(*found).partitions.size());
+  const auto& partitions = found->value.partitions;
+  const auto copies = partitions.empty() ? 1 : partitions.front().replicas.size();
+  auto altered = alter_settings(config_, found->value.overrides, change, copies);
   refused = std::move(altered.status);
   if (!refused.ok() || altered.overrides == found->value.overrides) co_return made;
   TopicTree tree = *found;
@@ -407,9 +443,26 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::alter(protocol::AlterT
   topic.value = std::move(tree.value);
   topic.version = tree.version;
   made.brokers = brokers_of(topic.value);
-  made.version = images_.next_version();
   publish({made.result.id});
+  refused = co_await put_min_isr_in_force(made.result.id);
+  made.version = images_.next_version() - 1;
   co_return made;
+}
+
+/// What the topic node says is done in any case: what fails here is done with the next repair.
+asio::awaitable<Status> Controller::Impl::put_min_isr_in_force(base::Uuid id) {
+  const auto turn = co_await writes_.wait_for_turn();
+  const auto tree = topics_.find(id);
+  if (resigned() || tree == topics_.end()) co_return Status();
+  std::vector<StateChange> changes;
+  add_due_changes(tree->second, changes);
+  const auto written = co_await write_states(std::move(changes));
+  if (written) co_return Status();
+  leaders_due_ = true;
+  members_changed_ = true;
+  members_wake_.notify_all();
+  co_return status(WireError::timed_out,
+                   "the setting is stored, and min_isr is not in force everywhere yet");
 }
 
 // Add partitions: state nodes first, then the count (MET-2)
@@ -421,6 +474,7 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::add(std::string name,
   made.result.name = name;
   auto& refused = made.result.status;
   refused = co_await ready_for_change_of(name);
+  if (refused.ok()) refused = damaged(name);
   if (!refused.ok()) co_return made;
   const auto* const found = find_topic(name);
   const auto id = found->value.id;
@@ -432,7 +486,7 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::add(std::string name,
   TopicTree tree = *found;
   controller::add_partitions(tree, static_cast<std::size_t>(total));
   ++tree.value.partition_count_epoch;
-  refused = place(tree, existing);
+  refused = place(tree, existing, found->value.partitions.front().replicas.size());
   if (refused.ok()) refused = co_await add_nodes(*found, tree);
   if (!refused.ok()) co_return made;
   made.first_new = tree.value.partitions[existing].number;

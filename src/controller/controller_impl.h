@@ -9,6 +9,7 @@
 #include "controller/fenced_writer.h"
 #include "controller/image_log.h"
 #include "controller/members.h"
+#include "controller/ring.h"
 #include "controller/topic_writer.h"
 #include "protocol/status.h"
 
@@ -29,13 +30,10 @@ using ChangePtr = std::shared_ptr<Change>;  // of it and of its caller
 
 /// New replicas that their brokers have not reported yet.
 struct Opening {
-  struct Replica {
-    model::BrokerId broker;
-    model::BrokerEpoch epoch;
-  };
-  std::map<std::int32_t, Replica> missing;  ///< by partition
-  std::optional<Status> failure;            ///< the first one that was reported
-  bool topic_gone = false;                  ///< deleted meanwhile
+  /// By partition and broker: the registration under which it is to report.
+  std::map<std::pair<std::int32_t, model::BrokerId>, model::BrokerEpoch> missing;
+  std::optional<Status> failure;  ///< the first one that was reported
+  bool topic_gone = false;        ///< deleted meanwhile
 };
 using OpeningPtr = std::shared_ptr<Opening>;  // of the change and of openings_
 
@@ -74,6 +72,7 @@ class Controller::Impl {
   [[nodiscard]] std::int32_t controller_epoch() const noexcept {
     return writer_.controller_epoch();
   }
+  [[nodiscard]] std::int32_t newest_epoch_seen() const noexcept { return newest_epoch_seen_; }
   void resign();
   [[nodiscard]] bool resigned() const noexcept { return writer_.resigned(); }
   asio::awaitable<void> stop();
@@ -115,11 +114,13 @@ class Controller::Impl {
   asio::awaitable<Made> create(protocol::NewTopic topic, bool validate_only);
   asio::awaitable<Made> remove(std::string name);
   asio::awaitable<Made> alter(protocol::AlterTopic change);
+  asio::awaitable<Status> put_min_isr_in_force(base::Uuid id);
   asio::awaitable<Made> add(std::string name, std::int32_t total);
   asio::awaitable<Status> create_nodes(TopicTree& tree);
   asio::awaitable<Status> add_nodes(const TopicTree& before, TopicTree& tree);
-  /// Chooses a broker for each partition from `first` on and gives it its first state.
-  Status place(TopicTree& tree, std::size_t first) const;
+  /// Chooses brokers for each partition from `first` on and gives it its first state.
+  Status place(TopicTree& tree, std::size_t first, std::size_t copies) const;
+  [[nodiscard]] std::vector<Ring::Broker> loads() const;
   OpeningPtr expect_opening(const TopicTree& tree, std::size_t first);
   asio::awaitable<void> wait_until_open(OpeningPtr opening);
   asio::awaitable<void> wait_until_applied(std::uint64_t version,
@@ -130,17 +131,31 @@ class Controller::Impl {
   asio::awaitable<bool> take_back_topic(TopicTree tree);
   asio::awaitable<bool> take_back_partitions(TopicTree tree, std::int32_t first_new);
   void forget_topic(const TopicTree& tree);
+  [[nodiscard]] Status damaged(std::string_view name) const;
   [[nodiscard]] const TopicTree* find_topic(std::string_view name) const;
 
   // Brokers and leaders
   asio::awaitable<void> follow_members();
   asio::awaitable<Result<void>> watch_members();
   asio::awaitable<Result<void>> update_members();
-  [[nodiscard]] std::vector<StateChange> lost_leaders() const;
+  /// What brokers that came or went, and settings that changed, mean for partitions.
+  [[nodiscard]] std::vector<StateChange> due_changes() const;
+  void add_due_changes(const TopicTree& tree, std::vector<StateChange>& changes) const;
   /// Holds a turn of writes_. What was confirmed is published, also when the rest fails.
   asio::awaitable<Result<void>> write_states(std::vector<StateChange> changes);
   void confirm(const std::vector<StateChange>& changes, std::size_t first, std::size_t end,
                std::set<base::Uuid>& touched);
+  /// Of writes_, for a broker that is registered under this epoch; `envelope` says why not.
+  asio::awaitable<ChangeQueue::Turn> writes_for(model::BrokerId broker, model::BrokerEpoch epoch,
+                                                protocol::ResponseEnvelope& envelope);
+  /// Null: there is none.
+  [[nodiscard]] const PartitionNode* find_partition(const model::PartitionId& id) const;
+  /// Of a partition that is there.
+  [[nodiscard]] const std::vector<model::BrokerId>& replicas_of(const model::PartitionId& id) const;
+  asio::awaitable<bool> lost_a_member(std::vector<StateChange> changes, Error error);
+  [[nodiscard]] std::optional<StateChange> change_after(const model::IsrMember& leader,
+                                                        const protocol::IsrProposal& proposal,
+                                                        Status& refused) const;
   [[nodiscard]] std::optional<StateChange> change_after(
       model::BrokerId broker, model::BrokerEpoch epoch,
       const protocol::ReplicaReport& report) const;
@@ -151,6 +166,9 @@ class Controller::Impl {
 
   // Repair
   asio::awaitable<Result<void>> read_tree(std::set<base::Uuid>& touched);
+  void take_damage(std::vector<Damage> damage);
+  void begin_anew();
+  asio::awaitable<void> follow_damage();
   asio::awaitable<Result<void>> reload();
   asio::awaitable<Result<void>> sweep_orphans();
   void finish_deletions();
@@ -167,7 +185,9 @@ class Controller::Impl {
   void publish(const std::set<base::Uuid>& touched);
   [[nodiscard]] TopicPtr describe(const TopicTree& tree) const;
   [[nodiscard]] std::vector<metadata::DeletingTopic> deleting() const;
+  [[nodiscard]] std::vector<metadata::DamagedNode> damage() const;
 
+  void note_image_of(model::BrokerId broker, std::uint64_t version);
   void on_deposed();
   [[nodiscard]] Status status(WireError error, std::string text) const {
     return Status::of(error, std::move(text), config_.broker.value());
@@ -191,11 +211,14 @@ class Controller::Impl {
   std::map<base::Uuid, Deletion> deletions_;
   std::map<base::Uuid, OpeningPtr> openings_;
   std::map<base::Uuid, std::int32_t> hidden_from_;
+  std::vector<Damage> damage_;
+  bool complete_ = true;            ///< false: there may be topics that are not in topics_
   std::set<base::Uuid> leftovers_;  ///< topics with state nodes of partitions that they do not name
 
   ChangeQueue admin_;
   ChangeQueue writes_;
   std::size_t calls_ = 0;
+  std::int32_t newest_epoch_seen_ = -1;
   bool doubtful_ = false;      ///< a write may have taken effect without our knowing
   bool repair_needed_ = true;  ///< the store may hold something half done
   bool repairing_ = false;

@@ -5,6 +5,7 @@
 #include "controller/controller_impl.h"
 #include "controller/elections.h"
 #include "controller/error.h"
+#include "controller/topic_rules.h"
 #include "metadata/znode_layout.h"
 
 // Brokers come and go, and report what they have; partitions get and lose their leaders.
@@ -76,9 +77,9 @@ asio::awaitable<Result<void>> Controller::Impl::update_members() {
   forget_lost_openings();
   progress_.notify_all();
   if (doubtful_) co_return make_error_code(MetadataErrc::unavailable);  // the repair does the rest
-  auto lost = lost_leaders();
-  const bool written = !lost.empty();
-  MQ_CO_TRY_VOID(co_await write_states(std::move(lost)));
+  auto due = due_changes();
+  const bool written = !due.empty();
+  MQ_CO_TRY_VOID(co_await write_states(std::move(due)));
   leaders_due_ = false;
   if (*changed && !written && !resigned()) publish({});
   co_return Result<void>();
@@ -97,27 +98,61 @@ asio::awaitable<Status> Controller::Impl::check_registration(model::BrokerId bro
                    fmt::format("broker {} is not registered under epoch {}", broker, epoch));
 }
 
+asio::awaitable<ChangeQueue::Turn> Controller::Impl::writes_for(
+    model::BrokerId broker, model::BrokerEpoch epoch, protocol::ResponseEnvelope& envelope) {
+  envelope.status = co_await check_registration(broker, epoch);
+  if (!envelope.status.ok()) co_return ChangeQueue::Turn();
+  auto turn = co_await writes_.wait_for_turn();
+  if (resigned())
+    envelope.status = gone();
+  else if (!members_.is_live(broker, epoch))
+    envelope.status = status(WireError::stale_broker_epoch, "the broker's registration has ended");
+  else if (doubtful_)
+    envelope.status = refusal(MetadataErrc::unavailable);
+  co_return std::move(turn);
+}
+
 // Elections
 
-std::vector<StateChange> Controller::Impl::lost_leaders() const {
+const PartitionNode* Controller::Impl::find_partition(const model::PartitionId& id) const {
+  const auto tree = topics_.find(id.topic);
+  return tree == topics_.end() ? nullptr : controller::find_partition(tree->second, id.partition);
+}
+
+const std::vector<model::BrokerId>& Controller::Impl::replicas_of(
+    const model::PartitionId& id) const {
+  const auto& tree = topics_.at(id.topic);
+  return controller::replicas_of(tree, *controller::find_partition(tree, id.partition));
+}
+
+std::vector<StateChange> Controller::Impl::due_changes() const {
   std::vector<StateChange> changes;
-  for (const auto& [id, tree] : topics_) {
-    for (const auto& partition : tree.partitions) {
-      if (auto state = without_lost_leader(partition.state, members_))
-        changes.push_back({partition.id, std::move(*state), partition.version});
-    }
-  }
+  for (const auto& [id, tree] : topics_) add_due_changes(tree, changes);
   return changes;
+}
+
+void Controller::Impl::add_due_changes(const TopicTree& tree,
+                                       std::vector<StateChange>& changes) const {
+  const auto wanted = min_isr_of(tree.value.overrides);
+  for (const auto& partition : tree.partitions) {
+    const auto& replicas = controller::replicas_of(tree, partition);
+    auto state = partition.state;
+    const auto min_isr = min_isr_of(wanted, replicas.size());
+    const bool other_min_isr = min_isr != state.min_isr;
+    if (other_min_isr) state = with_min_isr(std::move(state), min_isr);
+    auto next = settled(state, replicas, members_.live_brokers());
+    if (next || other_min_isr)
+      changes.push_back(
+          {partition.id, next ? std::move(*next) : std::move(state), partition.version});
+  }
 }
 
 std::optional<StateChange> Controller::Impl::change_after(
     model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report) const {
-  const auto tree = topics_.find(report.partition.topic);
-  if (tree == topics_.end()) return std::nullopt;
-  const auto* const found = find_partition(tree->second, report.partition.partition);
+  const auto* const found = find_partition(report.partition);
   if (found == nullptr) return std::nullopt;
-  auto state =
-      with_reported_replica(found->state, replicas_of(tree->second, *found), broker, epoch, report);
+  auto state = with_reported_replica(found->state, replicas_of(report.partition),
+                                     members_.live_brokers(), broker, epoch, report);
   if (!state) return std::nullopt;
   return StateChange{found->id, std::move(*state), found->version};
 }
@@ -140,8 +175,26 @@ asio::awaitable<Result<void>> Controller::Impl::write_states(std::vector<StateCh
   }
   if (!touched.empty() && !resigned()) publish(touched);
   if (!error) co_return Result<void>();
-  doubt_unless_as_before(error);
+  const bool only_a_member = co_await lost_a_member(std::move(changes), error);
+  if (!only_a_member) doubt_unless_as_before(error);
   co_return error;
+}
+
+/// Nothing was written because a broker that was to come into an ISR has registered anew: the rest
+/// is as it was known.
+asio::awaitable<bool> Controller::Impl::lost_a_member(std::vector<StateChange> changes,
+                                                      Error error) {
+  std::vector<model::IsrMember> added;
+  for (const auto& change : changes)
+    added.insert(added.end(), change.added.begin(), change.added.end());
+  if (added.empty() || error != make_error_code(MetadataErrc::bad_version)) co_return false;
+  const auto changed = co_await members_.refresh();
+  if (!changed) co_return false;
+  leaders_due_ = leaders_due_ || *changed;
+  members_changed_ = true;
+  members_wake_.notify_all();
+  co_return std::ranges::any_of(
+      added, [this](const auto& member) { return !members_.is_live(member.broker, member.epoch); });
 }
 
 /// The store has these states now, and each of these nodes a version higher by one.
@@ -151,7 +204,7 @@ void Controller::Impl::confirm(const std::vector<StateChange>& changes, std::siz
     const auto& change = changes[first];
     const auto tree = topics_.find(change.id.topic);
     if (tree == topics_.end()) continue;  // deleted meanwhile
-    auto* const partition = find_partition(tree->second, change.id.partition);
+    auto* const partition = controller::find_partition(tree->second, change.id.partition);
     if (partition == nullptr) continue;
     partition->state = change.state;
     partition->version = change.version + 1;
@@ -165,8 +218,8 @@ void Controller::Impl::note_opened(model::BrokerId broker, const protocol::Repli
   const auto found = openings_.find(report.partition.topic);
   if (found == openings_.end()) return;
   auto& opening = *found->second;
-  const auto missing = opening.missing.find(report.partition.partition);
-  if (missing == opening.missing.end() || missing->second.broker != broker) return;
+  const auto missing = opening.missing.find({report.partition.partition, broker});
+  if (missing == opening.missing.end()) return;
   opening.missing.erase(missing);
   if (report.state == protocol::ReplicaState::failed && !opening.failure)
     opening.failure = report.reason;
@@ -176,7 +229,7 @@ void Controller::Impl::note_opened(model::BrokerId broker, const protocol::Repli
 void Controller::Impl::forget_lost_openings() {
   for (auto& [id, opening] : openings_)
     std::erase_if(opening->missing, [this](const auto& entry) {
-      return !members_.is_live(entry.second.broker, entry.second.epoch);
+      return !members_.is_live(entry.first.second, entry.second);
     });
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPause{60};
+constexpr std::chrono::seconds kDamageLookedAt{5};
 
 }  // namespace
 
@@ -37,7 +38,40 @@ asio::awaitable<Result<void>> Controller::Impl::read_tree(std::set<base::Uuid>& 
       deletion.waiting = brokers_of(topic);
   }
   deletions_ = std::move(deletions);
+  complete_ = tree->complete;
+  take_damage(std::move(tree->damage));
   co_return Result<void>();
+}
+
+void Controller::Impl::take_damage(std::vector<Damage> damage) {
+  const auto known = [](const std::vector<Damage>& all, const Damage& one) {
+    return std::ranges::any_of(all, [&](const auto& other) { return other.node == one.node; });
+  };
+  for (const auto& one : damage) {
+    if (!known(damage_, one)) base::log_error("controller", "{}", one.node.text);
+  }
+  const bool mended =
+      std::ranges::any_of(damage_, [&](const auto& one) { return !known(damage, one); });
+  damage_ = std::move(damage);
+  if (mended) begin_anew();
+}
+
+/// Brokers report what they have to a new controller, also what this one had no use for.
+void Controller::Impl::begin_anew() {
+  base::log_info("controller", "damaged metadata has changed: another election reads all of it");
+  on_deposed();
+}
+
+asio::awaitable<void> Controller::Impl::follow_damage() {
+  while (!resigned()) {
+    const auto due = home_.now() + kDamageLookedAt;
+    bool in_time = true;
+    while (in_time && !resigned()) in_time = co_await resigned_.wait_until(due);
+    if (resigned() || damage_.empty()) continue;
+    const auto looked_at = damage_;
+    const auto changed = co_await is_changed(store_, looked_at);
+    if (changed && *changed && !resigned()) begin_anew();
+  }
 }
 
 void Controller::Impl::doubt(std::string_view why) {
@@ -104,7 +138,7 @@ asio::awaitable<Result<void>> Controller::Impl::reload() {
   forget_lost_openings();
   progress_.notify_all();
   // Nothing of it is shown before; what fails is read again.
-  MQ_CO_TRY_VOID(co_await write_states(lost_leaders()));
+  MQ_CO_TRY_VOID(co_await write_states(due_changes()));
   leaders_due_ = false;
   doubtful_ = false;
   if (!resigned()) publish(touched);
@@ -117,14 +151,15 @@ asio::awaitable<Result<void>> Controller::Impl::sweep_orphans() {
   const auto ids = co_await list_state(store_);
   if (!ids) co_return ids.error();
   for (const auto& id : *ids) {
-    if (topics_.contains(id) || deletions_.contains(id)) continue;
+    // State nodes may be of a topic whose node is damaged.
+    if (!complete_ || topics_.contains(id) || deletions_.contains(id)) continue;
     MQ_CO_TRY_VOID(co_await topic_writer_.sweep_states(id));
     base::log_info("controller", "swept the state of {}, which is no topic", id.hex());
   }
   while (!leftovers_.empty()) {
     const auto id = *leftovers_.begin();
     if (const auto tree = topics_.find(id); tree != topics_.end()) {
-      auto known = partition_numbers(tree->second.value);
+      auto known = partition_numbers(whole_value(tree->second));
       MQ_CO_TRY_VOID(co_await topic_writer_.sweep_states_but(id, std::move(known)));
     }
     leftovers_.erase(id);

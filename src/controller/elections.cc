@@ -1,5 +1,7 @@
 #include "controller/elections.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -8,65 +10,132 @@
 namespace mq::controller {
 namespace {
 
+using model::BrokerEpoch;
+using model::BrokerId;
+using model::IsrMember;
+using model::LeaderEpoch;
+using protocol::WireError;
+using MemberList = std::vector<IsrMember>;
+
 constexpr std::int32_t kEpochMax = std::numeric_limits<std::int32_t>::max();
 
-std::optional<model::BrokerEpoch> isr_epoch(const metadata::PartitionStateValue& state,
-                                            model::BrokerId broker) {
-  const auto found = std::ranges::find(state.isr, broker, &metadata::IsrMember::broker);
-  if (found == state.isr.end()) return std::nullopt;
-  return found->epoch;
+/// Null: not in it. Constant like the list.
+template <class List>
+auto* find_member(List& members, BrokerId broker) {
+  const auto found = std::ranges::find(members, broker, &IsrMember::broker);
+  return found == members.end() ? nullptr : &*found;
+}
+
+void remove_member(MemberList& members, BrokerId broker) {
+  std::erase_if(members, [&](const IsrMember& member) { return member.broker == broker; });
 }
 
 /// One above both. At the end of the numbers there is none, and the partition stays without leader.
-std::optional<model::LeaderEpoch> next_epoch(model::LeaderEpoch stored, model::LeaderEpoch in_log) {
+std::optional<LeaderEpoch> next_epoch(LeaderEpoch stored, LeaderEpoch in_log = LeaderEpoch()) {
   const auto highest = std::max(stored.value(), in_log.value());
   if (highest >= kEpochMax) return std::nullopt;
-  return model::LeaderEpoch(highest + 1);
+  return LeaderEpoch(highest + 1);
 }
 
-void say_what_is_odd(const metadata::PartitionStateValue& state, model::BrokerId broker,
-                     const protocol::ReplicaReport& report) {
-  const auto name = report.partition.text();
-  if (report.last_leader_epoch > state.leader_epoch)
-    base::log_warning("controller",
-                      "{}: the log has seen leader epoch {}, the metadata only {}; was the "
-                      "metadata store restored from a backup?",
-                      name, report.last_leader_epoch, state.leader_epoch);
-  const auto known = isr_epoch(state, broker);
-  const bool intact = known && report.intact_since <= *known;
-  if (report.state == protocol::ReplicaState::opened && !intact)
-    base::log_warning("controller",
-                      "{}: the only replica may have lost its newest records: broker {} cannot say "
-                      "that nothing is missing",
-                      name, broker);
+bool same(const PartitionState& one, const PartitionState& other) {
+  return one.leader == other.leader && one.leader_epoch == other.leader_epoch &&
+         one.isr == other.isr && one.elr == other.elr &&
+         one.last_known_elr == other.last_known_elr && one.min_isr == other.min_isr;
 }
 
-}  // namespace
+/// Nothing where it is as before.
+std::optional<PartitionState> unless_same(PartitionState changed, const PartitionState& before) {
+  if (same(changed, before)) return std::nullopt;
+  return changed;
+}
 
-std::optional<metadata::PartitionStateValue> without_lost_leader(
-    const metadata::PartitionStateValue& state, const Members& members) {
-  if (state.leader == model::BrokerId()) return std::nullopt;
-  const auto epoch = isr_epoch(state, state.leader);
-  if (epoch && members.is_live(state.leader, *epoch)) return std::nullopt;
-  const auto next = next_epoch(state.leader_epoch, model::LeaderEpoch());
+/// It has lost nothing since it stood in ISR or ELR as that member.
+bool is_intact(const IsrMember& member, const protocol::ReplicaReport& report) {
+  return report.intact_since.value() >= 0 && report.intact_since <= member.epoch;
+}
+
+// Who leads
+
+std::optional<IsrMember> first_that_stays(const MemberList& members,
+                                          const std::vector<BrokerId>& replicas,
+                                          const LiveBrokers& brokers) {
+  for (const BrokerId replica : replicas) {
+    const auto* const member = find_member(members, replica);
+    if (member != nullptr && brokers.stays(*member)) return *member;
+  }
+  return std::nullopt;
+}
+
+std::optional<IsrMember> next_leader(const PartitionState& state,
+                                     const std::vector<BrokerId>& replicas,
+                                     const LiveBrokers& brokers) {
+  const auto next = first_that_stays(state.isr, replicas, brokers);
+  return next ? next : first_that_stays(state.elr, replicas, brokers);
+}
+
+std::optional<PartitionState> without_leader(PartitionState state) {
+  const auto next = next_epoch(state.leader_epoch);
+  if (state.leader == BrokerId() || !next) return std::nullopt;
+  state.leader = BrokerId();
+  state.leader_epoch = *next;
+  return state;
+}
+
+std::optional<PartitionState> led_by(const PartitionState& state, const IsrMember& leader,
+                                     const LiveBrokers& brokers) {
+  const auto next = next_epoch(state.leader_epoch);
   if (!next) return std::nullopt;
-  auto changed = state;
-  changed.leader = model::BrokerId();
+  MemberList isr;
+  for (const auto& member : state.isr) {
+    if (member == leader || brokers.stays(member)) isr.push_back(member);
+  }
+  if (find_member(isr, leader.broker) == nullptr) isr.push_back(leader);
+  auto changed = with_isr(state, std::move(isr));
+  changed.leader = leader.broker;
   changed.leader_epoch = *next;
   return changed;
 }
 
-std::optional<metadata::PartitionStateValue> with_reported_replica(
-    const metadata::PartitionStateValue& state, const std::vector<model::BrokerId>& replicas,
-    model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report) {
-  if (std::ranges::count(replicas, broker) == 0) return std::nullopt;
-  const bool leads = state.leader == broker && isr_epoch(state, broker) == epoch;
+std::optional<PartitionState> without_lost_members(const PartitionState& state,
+                                                   const LiveBrokers& brokers) {
+  MemberList isr;
+  for (const auto& member : state.isr) {
+    if (member.broker == state.leader || brokers.stays(member)) isr.push_back(member);
+  }
+  if (isr.size() == state.isr.size()) return std::nullopt;
+  return with_isr(state, std::move(isr));
+}
+
+// Reports
+
+void say_that_the_log_is_ahead(const PartitionState& state, const protocol::ReplicaReport& report) {
+  if (report.last_leader_epoch <= state.leader_epoch) return;
+  base::log_warning("controller",
+                    "{}: the log has seen leader epoch {}, the metadata only {}; was the metadata "
+                    "store restored from a backup?",
+                    report.partition.text(), report.last_leader_epoch, state.leader_epoch);
+}
+
+void say_that_it_may_have_lost(BrokerId broker, const protocol::ReplicaReport& report,
+                               std::string_view which) {
+  base::log_warning("controller",
+                    "{}: the {} replica may have lost its newest records: broker {} cannot say "
+                    "that nothing is missing",
+                    report.partition.text(), which, broker);
+}
+
+std::optional<PartitionState> with_sole_replica(const PartitionState& state, BrokerId broker,
+                                                BrokerEpoch epoch,
+                                                const protocol::ReplicaReport& report) {
+  const auto* const known = find_member(state.isr, broker);
+  const bool leads = state.leader == broker && known != nullptr && known->epoch == epoch;
   if (leads && report.last_leader_epoch <= state.leader_epoch) return std::nullopt;
-  // The leader of another broker is found lost before anybody follows it.
-  if (!leads && state.leader != model::BrokerId() && state.leader != broker) return std::nullopt;
   const auto next = next_epoch(state.leader_epoch, report.last_leader_epoch);
   if (!next) return std::nullopt;
-  say_what_is_odd(state, broker, report);
+  say_that_the_log_is_ahead(state, report);
+  const bool intact = known != nullptr && is_intact(*known, report);
+  if (report.state == protocol::ReplicaState::opened && !intact)
+    say_that_it_may_have_lost(broker, report, "only");
   auto changed = state;
   changed.leader = broker;
   changed.leader_epoch = *next;
@@ -74,12 +143,163 @@ std::optional<metadata::PartitionStateValue> with_reported_replica(
   return changed;
 }
 
-metadata::PartitionStateValue first_state(model::BrokerId broker, model::BrokerEpoch epoch) {
-  metadata::PartitionStateValue state;
-  state.leader = broker;
-  state.leader_epoch = model::LeaderEpoch(0);
-  state.isr = {{broker, epoch}};
+/// Nobody else is known to have as much as this one had.
+bool is_last(const PartitionState& state, BrokerId broker) {
+  const auto other = [&](const IsrMember& member) { return member.broker != broker; };
+  return std::ranges::none_of(state.isr, other) && std::ranges::none_of(state.elr, other) &&
+         std::ranges::none_of(state.last_known_elr, other);
+}
+
+/// It stood in ISR or ELR as `member`, and is not what it was.
+void take_out_suspect(PartitionState& state, IsrMember member, BrokerEpoch epoch,
+                      const protocol::ReplicaReport& report) {
+  if (is_last(state, member.broker)) {
+    say_that_it_may_have_lost(member.broker, report, "last known");
+    state.elr.clear();
+    state.isr = {{member.broker, epoch}};
+    return;
+  }
+  remove_member(state.isr, member.broker);
+  remove_member(state.elr, member.broker);
+  if (state.isr.size() < state.min_isr) state.last_known_elr.push_back(member);
+}
+
+/// Under the registration of the report nobody has elected it yet, and it is complete.
+void take_in_opened(PartitionState& state, BrokerId broker, BrokerEpoch epoch,
+                    const protocol::ReplicaReport& report) {
+  auto* member = find_member(state.isr, broker);
+  if (member == nullptr) member = find_member(state.elr, broker);
+  if (member == nullptr || member->epoch == epoch) return;
+  if (is_intact(*member, report))
+    member->epoch = epoch;
+  else
+    take_out_suspect(state, *member, epoch, report);
+}
+
+/// What it had counts as of before this registration, so that a report of a later one takes it in
+/// again where nothing was lost.
+void take_out_failed(PartitionState& state, BrokerId broker, BrokerEpoch epoch) {
+  auto* member = find_member(state.isr, broker);
+  if (member == nullptr) member = find_member(state.elr, broker);
+  if (member != nullptr && member->epoch == epoch) member->epoch = BrokerEpoch(epoch.value() - 1);
+}
+
+void raise_epoch(PartitionState& state, const protocol::ReplicaReport& report) {
+  if (report.last_leader_epoch <= state.leader_epoch) return;
+  say_that_the_log_is_ahead(state, report);
+  const auto next = next_epoch(state.leader_epoch, report.last_leader_epoch);
+  if (next) state.leader_epoch = *next;
+}
+
+}  // namespace
+
+std::optional<PartitionState> settled(const PartitionState& state,
+                                      const std::vector<BrokerId>& replicas,
+                                      const LiveBrokers& brokers) {
+  const auto* const leader =
+      state.leader == BrokerId() ? nullptr : find_member(state.isr, state.leader);
+  if (leader != nullptr && brokers.stays(*leader)) return without_lost_members(state, brokers);
+  if (const auto next = next_leader(state, replicas, brokers)) return led_by(state, *next, brokers);
+  // About to stop, and nobody can take its place.
+  if (leader != nullptr && brokers.has(*leader)) return without_lost_members(state, brokers);
+  return without_leader(state);
+}
+
+std::optional<PartitionState> with_reported_replica(const PartitionState& state,
+                                                    const std::vector<BrokerId>& replicas,
+                                                    const LiveBrokers& brokers, BrokerId broker,
+                                                    BrokerEpoch epoch,
+                                                    const protocol::ReplicaReport& report) {
+  if (std::ranges::count(replicas, broker) == 0) return std::nullopt;
+  if (replicas.size() == 1) return with_sole_replica(state, broker, epoch, report);
+  auto changed = state;
+  // It led under an earlier registration: whatever it reports, it begins anew.
+  const auto* const leader = find_member(state.isr, broker);
+  const bool led_before = state.leader == broker && (leader == nullptr || leader->epoch != epoch);
+  if (led_before) {
+    auto none = without_leader(std::move(changed));
+    if (!none) return std::nullopt;
+    changed = std::move(*none);
+  }
+  if (report.state == protocol::ReplicaState::opened)
+    take_in_opened(changed, broker, epoch, report);
+  else
+    take_out_failed(changed, broker, epoch);
+  raise_epoch(changed, report);
+  if (auto next = settled(changed, replicas, brokers)) changed = std::move(*next);
+  return unless_same(std::move(changed), state);
+}
+
+std::optional<IsrRefusal> check_proposal(const PartitionState& state,
+                                         model::PartitionVersion version,
+                                         const std::vector<BrokerId>& replicas,
+                                         const LiveBrokers& brokers, IsrMember leader,
+                                         const protocol::IsrProposal& proposal) {
+  const auto* const leading = find_member(state.isr, leader.broker);
+  if (state.leader != leader.broker || leading == nullptr || *leading != leader)
+    return IsrRefusal{WireError::not_leader,
+                      fmt::format("broker {} does not lead it under broker epoch {}", leader.broker,
+                                  leader.epoch)};
+  if (proposal.leader_epoch != state.leader_epoch)
+    return IsrRefusal{
+        proposal.leader_epoch < state.leader_epoch ? WireError::fenced_leader_epoch
+                                                   : WireError::unknown_leader_epoch,
+        fmt::format("leader epoch {}: it is {}", proposal.leader_epoch, state.leader_epoch)};
+  if (proposal.version != version)
+    return IsrRefusal{WireError::invalid_request,
+                      fmt::format("partition version {}: it is {}", proposal.version, version)};
+  for (const auto& member : proposal.isr) {
+    const auto times = std::ranges::count(proposal.isr, member.broker, &IsrMember::broker);
+    const bool eligible = member == leader || brokers.stays(member);
+    if (std::ranges::count(replicas, member.broker) == 0 || times > 1 || !eligible)
+      return IsrRefusal{WireError::invalid_request,
+                        fmt::format("broker {} under broker epoch {} cannot be in the ISR",
+                                    member.broker, member.epoch)};
+  }
+  if (std::ranges::count(proposal.isr, leader) == 0)
+    return IsrRefusal{WireError::invalid_request, "the leader is not in the ISR it asks for"};
+  return std::nullopt;
+}
+
+PartitionState with_isr(PartitionState state, std::vector<IsrMember> isr) {
+  MemberList left;
+  for (const auto* list : {&state.isr, &state.elr}) {
+    for (const auto& member : *list) {
+      if (find_member(isr, member.broker) == nullptr) left.push_back(member);
+    }
+  }
+  for (const auto& member : isr) remove_member(state.last_known_elr, member.broker);
+  state.isr = std::move(isr);
+  state.elr = std::move(left);
+  const auto min_isr = state.min_isr;
+  return with_min_isr(std::move(state), min_isr);
+}
+
+PartitionState with_min_isr(PartitionState state, std::uint32_t min_isr) {
+  state.min_isr = min_isr;
+  if (state.isr.size() >= min_isr) {
+    state.elr.clear();
+    state.last_known_elr.clear();
+  }
   return state;
+}
+
+PartitionState first_state(const std::vector<IsrMember>& live, std::uint32_t min_isr) {
+  PartitionState state;
+  state.leader_epoch = LeaderEpoch(0);
+  if (!live.empty()) state.leader = live.front().broker;
+  state.isr = live;
+  state.min_isr = min_isr;
+  return state;
+}
+
+std::vector<IsrMember> added_members(const std::vector<IsrMember>& before,
+                                     const std::vector<IsrMember>& after) {
+  MemberList added;
+  for (const auto& member : after) {
+    if (std::ranges::count(before, member) == 0) added.push_back(member);
+  }
+  return added;
 }
 
 }  // namespace mq::controller

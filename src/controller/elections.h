@@ -1,30 +1,70 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
-#include "controller/cluster_tree.h"
-#include "controller/members.h"
+#include "controller/live_brokers.h"
+#include "metadata/node_values.h"
+#include "protocol/alter_isr.h"
 #include "protocol/report_replicas.h"
 
 namespace mq::controller {
 
 /// What the state of a partition becomes, nothing where it stays (CTL-5). Every start of a leader
 /// is a new leader epoch, and so is its end (PAR-4).
+///
+/// A member of ISR or ELR stands there under a registration. It can be elected while that is the
+/// one under which it lives: under a later one it first has to report that it has lost nothing
+/// since, and gets the new one then.
 
-/// The broker that leads it is away, or there under another registration: nobody leads it, and the
-/// ISR stays, with the registration that had everything.
-std::optional<metadata::PartitionStateValue> without_lost_leader(
-    const metadata::PartitionStateValue& state, const Members& members);
+using PartitionState = metadata::PartitionStateValue;
 
-/// The broker, registered under `epoch`, has reported its replica. Where nobody leads it leads from
-/// now on, in an epoch above all that its log has seen; so it does when its log is ahead of the
-/// metadata, which then came from a backup. With one replica a failed one leads too: its broker is
-/// the one that can say why it is not served.
-std::optional<metadata::PartitionStateValue> with_reported_replica(
-    const metadata::PartitionStateValue& state, const std::vector<model::BrokerId>& replicas,
-    model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report);
+/// What follows when brokers come and go, or are about to. A leader that is lost is followed by the
+/// first replica in the ISR that can be elected, else in the ELR; where there is none nobody leads,
+/// and ISR and ELR stay for those that may return. Under a leader the lost leave the ISR (CTL-7).
+std::optional<PartitionState> settled(const PartitionState& state,
+                                      const std::vector<model::BrokerId>& replicas,
+                                      const LiveBrokers& brokers);
 
-/// Of a partition that is new: nothing is in its log.
-metadata::PartitionStateValue first_state(model::BrokerId broker, model::BrokerEpoch epoch);
+/// The broker, which lives under `epoch`, has reported its replica, and what follows from that. One
+/// that may have lost records goes to the last known ELR, unless nobody else is known to have more:
+/// then it is elected all the same, with a warning. One that failed can be elected under its next
+/// registration at the earliest. A log that has seen a later leader epoch than the metadata, which
+/// then came from a backup, raises the leader epoch above it.
+///
+/// With one replica it leads whatever it has lost; also one that failed, since its broker is the
+/// one that can say why it is not served.
+std::optional<PartitionState> with_reported_replica(const PartitionState& state,
+                                                    const std::vector<model::BrokerId>& replicas,
+                                                    const LiveBrokers& brokers,
+                                                    model::BrokerId broker,
+                                                    model::BrokerEpoch epoch,
+                                                    const protocol::ReplicaReport& report);
+
+/// Why the ISR that a leader asks for is not put in force (CTL-8).
+struct IsrRefusal {
+  protocol::WireError error;
+  std::string text;
+};
+/// `version`: of the state. `leader`: who asks, which lives under that registration.
+std::optional<IsrRefusal> check_proposal(const PartitionState& state,
+                                         model::PartitionVersion version,
+                                         const std::vector<model::BrokerId>& replicas,
+                                         const LiveBrokers& brokers, model::IsrMember leader,
+                                         const protocol::IsrProposal& proposal);
+
+/// The ISR becomes `isr`. Who leaves it goes to the ELR where fewer than min_isr are left, since
+/// nothing is confirmed then before they are min_isr again; else ELR and last known ELR end.
+PartitionState with_isr(PartitionState state, std::vector<model::IsrMember> isr);
+/// min_isr becomes another one, together with what that means for the ELR.
+PartitionState with_min_isr(PartitionState state, std::uint32_t min_isr);
+
+/// Of a partition that is new: nothing is in its logs, so all that live are in sync. The first of
+/// them leads.
+PartitionState first_state(const std::vector<model::IsrMember>& live, std::uint32_t min_isr);
+
+/// Members of the second that are not in the first.
+std::vector<model::IsrMember> added_members(const std::vector<model::IsrMember>& before,
+                                            const std::vector<model::IsrMember>& after);
 
 }  // namespace mq::controller

@@ -13,7 +13,7 @@ class ControllerCategory : public boost::system::error_category {
       case ControllerErrc::broker_id_in_use:
         return "another live broker has this id";
       case ControllerErrc::damaged_metadata:
-        return "the metadata is damaged";
+        return "the metadata has no node /topics, /state or /deleting, which every cluster has";
       case ControllerErrc::not_controller:
         return "this broker is not the controller any more";
     }

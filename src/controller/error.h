@@ -7,7 +7,7 @@ namespace mq::controller {
 /// Why a start is refused. Refused changes are protocol::Status.
 enum class ControllerErrc {
   broker_id_in_use = 1,  ///< another live process has registered this broker id
-  damaged_metadata,      ///< a node is missing or does not parse; the log line names it
+  damaged_metadata,      ///< a node that every cluster has is missing
   not_controller,        ///< another broker has been elected, or may have been
 };
 

@@ -54,6 +54,11 @@ void add_deleting(protocol::PullImageResponse& response, const metadata::Cluster
   }
 }
 
+void add_damage(protocol::PullImageResponse& response, const metadata::ClusterImage& image) {
+  for (const auto& node : image.damage())
+    response.damage.push_back({node.path, node.topic, node.text});
+}
+
 }  // namespace
 
 ImageLog::ImageLog(base::Runtime& home, std::int32_t controller_epoch)
@@ -109,6 +114,7 @@ protocol::PullImageResponse ImageLog::answer(std::uint64_t have) const {
   }
   add_brokers(response, *image);
   add_deleting(response, *image);
+  add_damage(response, *image);
   if (remembers(have)) {
     response.base_version = have;
     add_changes(response, have);

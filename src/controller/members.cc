@@ -57,10 +57,13 @@ asio::awaitable<Result<bool>> Members::refresh() {
                       before->alive == registration.alive &&
                       before->advertised == registration.advertised;
     changed = changed || !same;
-    if (before != nullptr && before->epoch == registration.epoch)
+    if (before != nullptr && before->epoch == registration.epoch) {
       registration.applied = before->applied;
+      registration.leaving = before->leaving;
+    }
   }
   brokers_ = std::move(found);
+  count_live();
   co_return changed;
 }
 
@@ -80,6 +83,13 @@ asio::awaitable<Result<std::optional<Registration>>> Members::load(model::Broker
     }
   }
   co_return registration;
+}
+
+void Members::count_live() {
+  live_ = {};
+  for (const auto& [broker, registration] : brokers_) {
+    if (registration.alive) live_.add(broker, registration.epoch, registration.leaving);
+  }
 }
 
 const Registration* Members::find(model::BrokerId broker) const {
@@ -110,6 +120,13 @@ std::vector<metadata::BrokerInfo> Members::infos() const {
 void Members::applied(model::BrokerId broker, std::uint64_t version) {
   const auto found = brokers_.find(broker);
   if (found != brokers_.end() && found->second.applied < version) found->second.applied = version;
+}
+
+void Members::leaving(model::BrokerId broker) {
+  const auto found = brokers_.find(broker);
+  if (found == brokers_.end()) return;
+  found->second.leaving = true;
+  count_live();
 }
 
 }  // namespace mq::controller

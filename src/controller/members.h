@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "controller/live_brokers.h"
 #include "controller/node_writer.h"
 #include "metadata/cluster_image.h"
 
@@ -16,6 +17,7 @@ struct Registration {
   bool alive = false;
   /// Of the cluster image that is in force on all of its workers, as its last pull says.
   std::uint64_t applied = 0;
+  bool leaving = false;  ///< it is about to stop
 };
 
 /// The brokers of the cluster, as read from the store: every one that ever registered, and whether
@@ -33,14 +35,20 @@ class Members {
   [[nodiscard]] bool is_live(model::BrokerId broker, model::BrokerEpoch epoch) const;
   [[nodiscard]] std::vector<model::BrokerId> live() const;
   [[nodiscard]] std::vector<metadata::BrokerInfo> infos() const;
+  /// All that live, for elections; as of now.
+  [[nodiscard]] const LiveBrokers& live_brokers() const noexcept { return live_; }
 
   void applied(model::BrokerId broker, std::uint64_t version);
+  /// Until its next registration.
+  void leaving(model::BrokerId broker);
 
  private:
   asio::awaitable<Result<std::optional<Registration>>> load(model::BrokerId broker);
+  void count_live();
 
   metadata::MetadataStore& store_;
   std::map<model::BrokerId, Registration> brokers_;
+  LiveBrokers live_;
 };
 
 }  // namespace mq::controller

@@ -47,6 +47,22 @@ struct Ring::Load {
   std::vector<std::size_t> of_topic;
   std::vector<std::size_t> all_max;
   std::vector<std::size_t> of_topic_max;
+
+  void add(std::size_t broker) {
+    ++all[broker];
+    ++of_topic[broker];
+  }
+  [[nodiscard]] bool topic_allows(std::size_t broker) const {
+    return of_topic[broker] < of_topic_max[broker];
+  }
+  [[nodiscard]] bool allows(std::size_t broker) const {
+    return topic_allows(broker) && all[broker] < all_max[broker];
+  }
+};
+
+struct Ring::Loads {
+  Load replicas;
+  Load firsts;
 };
 
 Ring::Ring(std::vector<Broker> brokers) : brokers_(std::move(brokers)) {
@@ -57,47 +73,77 @@ Ring::Ring(std::vector<Broker> brokers) : brokers_(std::move(brokers)) {
   }
 }
 
-std::vector<model::BrokerId> Ring::place(const base::Uuid& topic,
-                                         std::span<const std::int32_t> numbers,
-                                         std::span<const model::BrokerId> existing) const {
-  if (brokers_.empty()) return {};
+Ring::Loads Ring::loads(std::size_t numbers, std::span<const Replicas> existing,
+                        std::size_t copies) const {
   double weights = 0;
-  std::size_t all = numbers.size();
-  Load load;
+  std::size_t all_replicas = numbers * copies;
+  std::size_t all_firsts = numbers;
+  std::size_t topic_replicas = numbers * copies;
+  for (const auto& replicas : existing) topic_replicas += replicas.size();
+  Loads loads;
   for (const auto& broker : brokers_) {
     weights += broker.weight;
-    all += broker.partitions;
-    load.all.push_back(broker.partitions);
-    load.of_topic.push_back(static_cast<std::size_t>(std::ranges::count(existing, broker.id)));
+    all_replicas += broker.replicas;
+    all_firsts += broker.firsts;
+    loads.replicas.all.push_back(broker.replicas);
+    loads.firsts.all.push_back(broker.firsts);
+    const auto has = [&](const Replicas& replicas) {
+      return std::ranges::count(replicas, broker.id) > 0;
+    };
+    const auto is_first = [&](const Replicas& replicas) { return replicas.front() == broker.id; };
+    loads.replicas.of_topic.push_back(
+        static_cast<std::size_t>(std::ranges::count_if(existing, has)));
+    loads.firsts.of_topic.push_back(
+        static_cast<std::size_t>(std::ranges::count_if(existing, is_first)));
   }
   for (const auto& broker : brokers_) {
     const double part = broker.weight / weights;
-    load.all_max.push_back(bound(part, all));
-    load.of_topic_max.push_back(bound(part, numbers.size() + existing.size()));
+    loads.replicas.all_max.push_back(bound(part, all_replicas));
+    loads.replicas.of_topic_max.push_back(bound(part, topic_replicas));
+    loads.firsts.all_max.push_back(bound(part, all_firsts));
+    loads.firsts.of_topic_max.push_back(bound(part, numbers + existing.size()));
   }
-  std::vector<model::BrokerId> chosen;
+  return loads;
+}
+
+std::vector<Ring::Replicas> Ring::place(const base::Uuid& topic,
+                                        std::span<const std::int32_t> numbers,
+                                        std::span<const Replicas> existing,
+                                        std::size_t copies) const {
+  if (brokers_.size() < copies || copies == 0) return {};
+  Loads loads = this->loads(numbers.size(), existing, copies);
+  std::vector<Replicas> chosen;
   chosen.reserve(numbers.size());
   for (const auto number : numbers) {
-    const std::size_t broker = choose(partition_hash(topic, number), load);
-    if (broker == kNone) return {};
-    ++load.all[broker];
-    ++load.of_topic[broker];
-    chosen.push_back(brokers_[broker].id);
+    const auto hash = partition_hash(topic, number);
+    auto& replicas = chosen.emplace_back();
+    while (replicas.size() < copies) {
+      const std::size_t broker = choose(hash, loads, replicas);
+      if (broker == kNone) return {};
+      if (replicas.empty()) loads.firsts.add(broker);
+      loads.replicas.add(broker);
+      replicas.push_back(brokers_[broker].id);
+    }
   }
   return chosen;
 }
 
-std::size_t Ring::choose(std::uint64_t hash, const Load& load) const {
+std::size_t Ring::choose(std::uint64_t hash, const Loads& loads, const Replicas& chosen) const {
+  const auto& replicas = loads.replicas;
+  const auto& firsts = loads.firsts;
+  const bool first = chosen.empty();
   std::size_t second = kNone;  // within the topic's bound only
   std::size_t least = kNone;   // when nothing fits
   auto point = points_.lower_bound(hash);
   for (std::size_t seen = 0; seen < points_.size(); ++seen, ++point) {
     if (point == points_.end()) point = points_.begin();
     const std::size_t broker = point->second;
-    if (load.all[broker] >= brokers_[broker].partitions_max) continue;
+    if (replicas.all[broker] >= brokers_[broker].replicas_max) continue;
+    if (std::ranges::count(chosen, brokers_[broker].id) > 0) continue;
+    const auto& load = first ? firsts : replicas;
     if (least == kNone || load.of_topic[broker] < load.of_topic[least]) least = broker;
-    if (load.of_topic[broker] >= load.of_topic_max[broker]) continue;
-    if (load.all[broker] < load.all_max[broker]) return broker;
+    if (!replicas.topic_allows(broker) || (first && !firsts.topic_allows(broker))) continue;
+    if (replicas.allows(broker) && (!first || firsts.allows(broker))) return broker;
     if (second == kNone) second = broker;
   }
   return second != kNone ? second : least;

@@ -13,6 +13,8 @@ using protocol::Status;
 using protocol::WireError;
 
 constexpr std::size_t kTextMax = 1000;
+constexpr std::size_t kDefaultReplicas = 3;
+const std::string kMinIsr = "min_isr";
 
 /// Texts quote what the client sent; nothing of it may look like more than text.
 Status refused(const ControllerConfig& config, WireError error, std::string_view text) {
@@ -25,11 +27,15 @@ std::string cut(std::string_view name) {
   return std::string(name.substr(0, kShown)) + (name.size() > kShown ? "..." : "");
 }
 
-std::optional<std::string> check_copies(std::string_view name, std::int32_t value) {
-  if (value == -1 || value == 1) return std::nullopt;
-  if (value < 1) return fmt::format("{} = {}: must be 1", name, value);
-  return fmt::format(
-      "{} = {}: this release keeps one replica of a partition, so only 1 is possible", name, value);
+std::optional<std::string> check_number(const ControllerConfig& config, std::string_view name,
+                                        std::int32_t value) {
+  if (value == -1) return std::nullopt;
+  if (config.replicas_max == 1 && value > 1)
+    return fmt::format(
+        "{} = {}: this release keeps one replica of a partition, so only 1 is possible", name,
+        value);
+  if (value >= 1 && value <= config.replicas_max) return std::nullopt;
+  return fmt::format("{} = {}: choose 1 to {}", name, value, config.replicas_max);
 }
 
 Status check_settings(const ControllerConfig& config,
@@ -59,16 +65,64 @@ Status check_topic(const ControllerConfig& config, const protocol::NewTopic& top
     return refused(
         config, WireError::invalid_partitions,
         fmt::format("partitions = {}: choose 1 to {}", partitions, kPartitionsOfTopicMax));
-  if (const auto rule = check_copies("replicas", topic.replicas))
+  if (const auto rule = check_number(config, "replicas", topic.replicas))
     return refused(config, WireError::invalid_replicas, *rule);
-  if (const auto rule = check_copies("min_isr", topic.min_isr))
+  if (const auto rule = check_number(config, "min_isr", topic.min_isr))
     return refused(config, WireError::invalid_replicas, *rule);
   return check_settings(config, topic.settings);
 }
 
+std::size_t copies_of(const ControllerConfig& config, const protocol::NewTopic& topic,
+                      std::size_t brokers) {
+  if (topic.replicas != -1) return static_cast<std::size_t>(topic.replicas);
+  if (config.default_replicas != 0) return static_cast<std::size_t>(config.default_replicas);
+  const auto most = std::min<std::size_t>(kDefaultReplicas, brokers);
+  return std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(config.replicas_max));
+}
+
+std::map<std::string, std::string> overrides_of(const ControllerConfig& config,
+                                                const protocol::NewTopic& topic) {
+  auto overrides = topic.settings;
+  if (topic.min_isr != -1)
+    overrides[kMinIsr] = std::to_string(topic.min_isr);
+  else if (config.default_min_isr != 0)
+    overrides.emplace(kMinIsr, std::to_string(config.default_min_isr));
+  return overrides;
+}
+
+Status check_copies(const ControllerConfig& config, std::size_t copies,
+                    const std::map<std::string, std::string>& overrides) {
+  const auto wanted = min_isr_of(overrides);
+  if (wanted <= copies) return {};
+  return refused(config, WireError::invalid_replicas,
+                 fmt::format("min_isr = {}: a partition has {} replica{}", wanted, copies,
+                             copies == 1 ? "" : "s"));
+}
+
+Status check_copies_live(const ControllerConfig& config, std::size_t copies, std::size_t live) {
+  if (copies <= live) return {};
+  return refused(config, WireError::invalid_replicas,
+                 fmt::format("replicas = {}: {} broker{} in the cluster at the moment", copies,
+                             live, live == 1 ? " is" : "s are"));
+}
+
+std::uint32_t min_isr_of(const std::map<std::string, std::string>& overrides) {
+  const auto found = overrides.find(kMinIsr);
+  if (found == overrides.end()) return 0;
+  model::TopicSettings settings;
+  if (model::set_topic_setting(settings, kMinIsr, found->second)) return 0;
+  return settings.min_isr;
+}
+
+std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas) {
+  const auto most = static_cast<std::uint32_t>(replicas);
+  if (wanted != 0) return std::min(wanted, most);
+  return most >= 3 ? 2 : 1;
+}
+
 AlteredSettings alter_settings(const ControllerConfig& config,
                                std::map<std::string, std::string> overrides,
-                               const protocol::AlterTopic& change) {
+                               const protocol::AlterTopic& change, std::size_t replicas) {
   AlteredSettings altered;
   const auto& known = model::topic_setting_names();
   for (const auto& name : change.unset) {
@@ -81,6 +135,8 @@ AlteredSettings alter_settings(const ControllerConfig& config,
   }
   for (const auto& [name, value] : change.set) overrides[name] = value;
   altered.status = check_settings(config, overrides);
+  if (altered.status.ok() && change.set.contains(kMinIsr))
+    altered.status = check_copies(config, replicas, overrides);
   altered.overrides = std::move(overrides);
   return altered;
 }

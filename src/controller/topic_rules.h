@@ -11,10 +11,28 @@ namespace mq::controller {
 inline constexpr std::int32_t kPartitionsOfTopicMax = 10'000;
 
 /// Why a topic may not be made, or ok: name, partitions, replicas, min ISR, settings, in that
-/// order. Nothing is read or written.
+/// order. What depends on the brokers that there are comes later. Nothing is read or written.
 protocol::Status check_topic(const ControllerConfig& config, const protocol::NewTopic& topic);
 [[nodiscard]] std::int32_t partitions_of(const ControllerConfig& config,
                                          const protocol::NewTopic& topic);
+
+/// The replicas that each partition gets, in a cluster of so many brokers.
+[[nodiscard]] std::size_t copies_of(const ControllerConfig& config, const protocol::NewTopic& topic,
+                                    std::size_t brokers);
+/// What the topic node says: the settings that the topic was given, min_isr among them.
+[[nodiscard]] std::map<std::string, std::string> overrides_of(const ControllerConfig& config,
+                                                              const protocol::NewTopic& topic);
+/// Whether a topic with these settings can have so many replicas.
+protocol::Status check_copies(const ControllerConfig& config, std::size_t copies,
+                              const std::map<std::string, std::string>& overrides);
+/// Whether there are enough brokers for new partitions.
+protocol::Status check_copies_live(const ControllerConfig& config, std::size_t copies,
+                                   std::size_t live);
+
+/// What a topic says itself; 0: nothing.
+[[nodiscard]] std::uint32_t min_isr_of(const std::map<std::string, std::string>& overrides);
+/// What is in force then with so many replicas.
+[[nodiscard]] std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas);
 
 /// The topic's settings after the change, or why not: an unknown name, a value that is not allowed.
 struct AlteredSettings {
@@ -23,7 +41,7 @@ struct AlteredSettings {
 };
 AlteredSettings alter_settings(const ControllerConfig& config,
                                std::map<std::string, std::string> overrides,
-                               const protocol::AlterTopic& change);
+                               const protocol::AlterTopic& change, std::size_t replicas);
 
 /// A total that a topic with `existing` partitions may be given.
 protocol::Status check_total(const ControllerConfig& config, std::string_view name,

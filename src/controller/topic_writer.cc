@@ -1,5 +1,6 @@
 #include "controller/topic_writer.h"
 
+#include "base/mutants.h"
 #include "controller/error.h"
 #include "controller/multi_room.h"
 #include "metadata/znode_layout.h"
@@ -32,6 +33,20 @@ std::optional<std::vector<Operation>> whole_topic(TopicTree& topic, metadata::Wr
   fits = fits && add(layout::topic(topic.value.name), metadata::encode(topic.value));
   if (!fits) return std::nullopt;
   return operations;
+}
+
+/// Of the registrations of `members`, each once. False: there is no room for more.
+bool add_checks(const std::vector<model::IsrMember>& members, MultiRoom& room,
+                std::set<std::string>& checked, std::vector<Operation>& operations) {
+  if (MQ_MUTANT("isr_member_unchecked")) return true;
+  for (const auto& member : members) {
+    auto path = layout::broker_epoch(member.broker);
+    if (!checked.insert(path).second) continue;
+    if (!room.take(path, "")) return false;
+    const auto version = static_cast<std::int32_t>(member.epoch.value());
+    operations.emplace_back(metadata::Check(std::move(path), version));
+  }
+  return true;
 }
 
 }  // namespace
@@ -106,7 +121,8 @@ asio::awaitable<Result<void>> TopicWriter::set_topic(TopicTree& topic) {
   topic.value.writer = writer_.next_tag();
   auto path = layout::topic(topic.value.name);
   std::vector<Operation> operations;
-  operations.emplace_back(metadata::SetValue(path, metadata::encode(topic.value), topic.version));
+  operations.emplace_back(
+      metadata::SetValue(path, metadata::encode(whole_value(topic)), topic.version));
   const auto set =
       co_await writer_.commit(std::move(operations), std::move(path), topic.value.writer);
   if (const auto error = refusal(set)) co_return error;
@@ -118,7 +134,7 @@ asio::awaitable<Result<void>> TopicWriter::move_to_deleting(TopicTree topic) {
   topic.value.writer = writer_.next_tag();
   auto path = layout::deleting(topic.value.id);
   std::vector<Operation> operations;
-  operations.emplace_back(metadata::Create(path, metadata::encode(topic.value)));
+  operations.emplace_back(metadata::Create(path, metadata::encode(whole_value(topic))));
   operations.emplace_back(metadata::Remove(layout::topic(topic.value.name), topic.version));
   const auto moved =
       co_await writer_.commit(std::move(operations), std::move(path), topic.value.writer);
@@ -130,9 +146,11 @@ asio::awaitable<Result<std::size_t>> TopicWriter::write_states(
     const std::vector<StateChange>& changes, std::size_t first) {
   const auto tag = writer_.next_tag();
   MultiRoom room;
+  std::set<std::string> checked;
   std::vector<Operation> operations;
   std::size_t end = first;
   for (; end < changes.size(); ++end) {
+    if (!add_checks(changes[end].added, room, checked, operations)) break;
     auto state = changes[end].state;
     state.writer = tag;
     auto path = layout::partition_state(changes[end].id);

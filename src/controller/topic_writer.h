@@ -13,6 +13,8 @@ struct StateChange {
   model::PartitionId id;
   metadata::PartitionStateValue state;
   std::int32_t version = -1;
+  /// Still have to be registered as they are here, or nothing is written.
+  std::vector<model::IsrMember> added{};
 };
 
 /// The steps of which changes of topics consist (MET-2: a topic or a partition is there once the

@@ -22,12 +22,14 @@ std::span<const PartitionAssignment> TopicInfo::visible() const noexcept {
 
 ClusterImage::ClusterImage(base::Uuid cluster_id, model::BrokerId controller,
                            std::vector<BrokerInfo> brokers, std::vector<TopicPtr> topics,
-                           std::uint64_t version, std::vector<DeletingTopic> deleting)
+                           std::uint64_t version, std::vector<DeletingTopic> deleting,
+                           std::vector<DamagedNode> damage)
     : version_(version),
       cluster_id_(cluster_id),
       controller_(controller),
       brokers_(std::move(brokers)),
-      deleting_(std::move(deleting)) {
+      deleting_(std::move(deleting)),
+      damage_(std::move(damage)) {
   for (auto& topic : topics) {
     by_id_[topic->id] = topic;
     topics_[topic->name] = std::move(topic);
@@ -37,6 +39,11 @@ ClusterImage::ClusterImage(base::Uuid cluster_id, model::BrokerId controller,
 const BrokerInfo* ClusterImage::find_broker(model::BrokerId id) const noexcept {
   const auto found = std::ranges::find(brokers_, id, &BrokerInfo::id);
   return found == brokers_.end() ? nullptr : &*found;
+}
+
+const DamagedNode* ClusterImage::damage_of(std::string_view topic) const noexcept {
+  const auto found = std::ranges::find(damage_, topic, &DamagedNode::topic);
+  return topic.empty() || found == damage_.end() ? nullptr : &*found;
 }
 
 TopicPtr ClusterImage::find_topic(std::string_view name) const {
@@ -86,6 +93,7 @@ ClusterImage ClusterImage::with(ImageChange change, std::uint64_t version) const
   for (auto& topic : change.topics) changed.put(std::move(topic));
   if (change.brokers) changed.brokers_ = std::move(*change.brokers);
   if (change.deleting) changed.deleting_ = std::move(*change.deleting);
+  if (change.damage) changed.damage_ = std::move(*change.damage);
   return changed;
 }
 

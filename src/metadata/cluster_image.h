@@ -60,12 +60,21 @@ struct DeletingTopic {
   friend bool operator==(const DeletingTopic&, const DeletingTopic&) = default;
 };
 
+/// A node of the metadata store that is missing or does not parse. Everything else goes on.
+struct DamagedNode {
+  std::string path;
+  std::string topic;  ///< which it belongs to; empty: to none
+  std::string text;   ///< what is wrong, what that means, and what to do
+  friend bool operator==(const DamagedNode&, const DamagedNode&) = default;
+};
+
 /// What one image has that the image before has not.
 struct ImageChange {
   std::vector<base::Uuid> removed;  ///< goes first: a new topic may have the name of an old one
   std::vector<TopicPtr> topics;     ///< new ones, and those that take the place of what was there
   std::optional<std::vector<BrokerInfo>> brokers;
   std::optional<std::vector<DeletingTopic>> deleting;
+  std::optional<std::vector<DamagedNode>> damage;
 };
 
 /// What the metadata store has confirmed about the cluster at one moment: topics, partitions,
@@ -75,7 +84,7 @@ class ClusterImage {
  public:
   ClusterImage(base::Uuid cluster_id, model::BrokerId controller, std::vector<BrokerInfo> brokers,
                std::vector<TopicPtr> topics, std::uint64_t version,
-               std::vector<DeletingTopic> deleting = {});
+               std::vector<DeletingTopic> deleting = {}, std::vector<DamagedNode> damage = {});
 
   /// Rises with every change, over restarts too: the controller's epoch in the upper half, the
   /// change within it below.
@@ -85,6 +94,9 @@ class ClusterImage {
   /// Ascending by id; those that are away too.
   [[nodiscard]] const std::vector<BrokerInfo>& brokers() const noexcept { return brokers_; }
   [[nodiscard]] const std::vector<DeletingTopic>& deleting() const noexcept { return deleting_; }
+  [[nodiscard]] const std::vector<DamagedNode>& damage() const noexcept { return damage_; }
+  /// The first of them that belongs to this topic; null: none.
+  [[nodiscard]] const DamagedNode* damage_of(std::string_view topic) const noexcept;
   [[nodiscard]] const BrokerInfo* find_broker(model::BrokerId id) const noexcept;
 
   /// By name, ascending.
@@ -113,13 +125,15 @@ class ClusterImage {
   model::BrokerId controller_;
   std::vector<BrokerInfo> brokers_;
   std::vector<DeletingTopic> deleting_;
+  std::vector<DamagedNode> damage_;
   std::map<std::string, TopicPtr, std::less<>> topics_;
   std::unordered_map<base::Uuid, TopicPtr> by_id_;
 };
 
 using ImagePtr = std::shared_ptr<const ClusterImage>;
 
-/// "there is no topic "ordres"; did you mean "orders"?": the text of every UNKNOWN_TOPIC.
+/// "there is no topic "ordres"; did you mean "orders"?": the text of every UNKNOWN_TOPIC. The
+/// caller has looked at damage_of().
 std::string unknown_topic_text(const ClusterImage& image, std::string_view name);
 
 }  // namespace mq::metadata

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/strings.h"
 #include "base/units.h"
@@ -103,6 +104,20 @@ std::string batch_bytes_text(const TopicSettings& settings) {
   return base::format_bytes_exact(settings.batch_bytes);
 }
 
+Refusal set_min_isr(TopicSettings& settings, std::string_view value) {
+  constexpr std::uint32_t kMost = 128;
+  std::uint32_t number = 0;
+  const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+  const bool whole = read.ec == std::errc() && read.ptr == value.data() + value.size();
+  if (value != "auto" && (!whole || number < 1 || number > kMost))
+    return fmt::format("must be from 1 to {}, or auto", kMost);
+  settings.min_isr = value == "auto" ? 0 : number;
+  return std::nullopt;
+}
+std::string min_isr_text(const TopicSettings& settings) {
+  return settings.min_isr == 0 ? "auto" : std::to_string(settings.min_isr);
+}
+
 const std::vector<Setting>& known_settings() {
   static const std::vector<Setting> settings{
       {"durability", set_durability, durability_text},
@@ -110,7 +125,8 @@ const std::vector<Setting>& known_settings() {
       {"retention.bytes", set_retention_bytes, retention_bytes_text},
       {"segment.bytes", set_segment_bytes, segment_bytes_text},
       {"segment.age", set_segment_age, segment_age_text},
-      {"batch.bytes", set_batch_bytes, batch_bytes_text}};
+      {"batch.bytes", set_batch_bytes, batch_bytes_text},
+      {"min_isr", set_min_isr, min_isr_text}};
   return settings;
 }
 

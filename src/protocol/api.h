@@ -26,8 +26,8 @@ enum class ApiKey : std::uint16_t {
   report_replicas = 17,  ///< between brokers
   describe_config = 18,
   replica_fetch = 19,  ///< between brokers
-  alter_isr = 20,     ///< between brokers
-  leave_broker = 21,  ///< between brokers
+  alter_isr = 20,      ///< between brokers
+  leave_broker = 21,   ///< between brokers
 };
 
 struct ApiVersions {
@@ -48,7 +48,7 @@ inline constexpr auto kSupportedApis = std::to_array<ApiVersions>({
     {ApiKey::alter_topics, 0, 0},    {ApiKey::add_partitions, 0, 0},
     {ApiKey::pull_image, 0, 0},      {ApiKey::report_replicas, 0, 0},
     {ApiKey::describe_config, 0, 0}, {ApiKey::alter_isr, 0, 0},
-    {ApiKey::leave_broker, 0, 0},
+    {ApiKey::leave_broker, 0, 0},    {ApiKey::replica_fetch, 0, 0},
 });
 
 /// "Produce"; "api 77" is for the caller to print when this is empty.

@@ -65,6 +65,18 @@ void write_counters(const std::map<std::string, std::int64_t>& from,
   }
 }
 
+bool read_alert(const wire::BrokerAlert& from, BrokerAlert& to) {
+  return codec::read_text(from.check(), to.check, codec::kNameBytesMax) &&
+         codec::read_integer(from.level(), to.level) &&
+         codec::read_text(from.text(), to.text, codec::kTextBytesMax);
+}
+
+void write_alert(const BrokerAlert& from, wire::BrokerAlert& to) {
+  to.set_check(codec::sendable_text(from.check, codec::kNameBytesMax));
+  to.set_level(from.level);
+  to.set_text(codec::sendable_text(from.text, codec::kTextBytesMax));
+}
+
 bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {
   to.resident_bytes = from.resident_bytes();
   to.recovery_bytes_read = from.recovery_bytes_read();
@@ -114,7 +126,8 @@ bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerRespo
          read_numbers(from, to) && codec::read_all(from.disks(), to.disks, read_disk) &&
          read_counters(from.counters(), to.counters) &&
          codec::read_text(from.metadata_trouble(), to.metadata_trouble, codec::kTextBytesMax) &&
-         codec::read_names(from.warnings(), to.warnings, codec::kTextBytesMax);
+         codec::read_names(from.warnings(), to.warnings, codec::kTextBytesMax) &&
+         codec::read_all(from.alerts(), to.alerts, read_alert);
 }
 
 void write_response(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
@@ -128,6 +141,7 @@ void write_response(const DescribeBrokerResponse& from, wire::DescribeBrokerResp
   write_counters(from.counters, *to.mutable_counters());
   to.set_metadata_trouble(codec::sendable_text(from.metadata_trouble, codec::kTextBytesMax));
   codec::write_names(from.warnings, *to.mutable_warnings(), codec::kTextBytesMax);
+  codec::write_all(from.alerts, *to.mutable_alerts(), write_alert);
 }
 
 }  // namespace

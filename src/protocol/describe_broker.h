@@ -33,6 +33,13 @@ struct DiskDescription {
   std::int64_t intact_since_memory = -1;
   friend bool operator==(const DiskDescription&, const DiskDescription&) = default;
 };
+/// Something that keeps the cluster from being well, for whoever watches over it.
+struct BrokerAlert {
+  std::string check;        ///< one word, as `mqctl health` names it
+  std::uint32_t level = 1;  ///< from which on health is bad because of it, as `mqctl health` counts
+  std::string text;
+  friend bool operator==(const BrokerAlert&, const BrokerAlert&) = default;
+};
 struct DescribeBrokerResponse {
   ResponseEnvelope envelope;
   std::int32_t broker_id = -1;
@@ -60,6 +67,7 @@ struct DescribeBrokerResponse {
   std::string metadata_trouble;    ///< what keeps the metadata store from answering; empty: nothing
   bool lease_lost = false;         ///< the store has not confirmed the broker's session of late
   std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats
+  std::vector<BrokerAlert> alerts;    ///< not what the numbers above say already
   friend bool operator==(const DescribeBrokerResponse&, const DescribeBrokerResponse&) = default;
 };
 

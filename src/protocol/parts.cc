@@ -47,6 +47,9 @@ std::size_t bytes_of(const ImageTopic& topic) {
 }
 std::size_t bytes_of(const ImageBroker& broker) { return kEntryBytes + broker.host.size(); }
 std::size_t bytes_of(const base::Uuid&) { return kEntryBytes; }
+std::size_t bytes_of(const ImageDamage& damage) {
+  return kEntryBytes + damage.path.size() + damage.topic.size() + damage.text.size();
+}
 std::size_t bytes_of(const DeletingTopic& topic) {
   return kEntryBytes + kNumberBytes * topic.brokers.size();
 }
@@ -199,6 +202,7 @@ std::vector<std::string> encode_in_parts(const PullImageResponse& response) {
   cut_list(cutter, &PullImageResponse::brokers, response);
   cut_list(cutter, &PullImageResponse::removed, response);
   cut_list(cutter, &PullImageResponse::deleting, response);
+  cut_list(cutter, &PullImageResponse::damage, response);
   return cut_partitions(std::move(cutter), response);
 }
 
@@ -213,6 +217,7 @@ void join(PullImageResponse& whole, PullImageResponse part) {
   move_all(whole.brokers, part.brokers);
   move_all(whole.removed, part.removed);
   move_all(whole.deleting, part.deleting);
+  move_all(whole.damage, part.damage);
   join_partitions(whole, part);
 }
 

@@ -106,6 +106,18 @@ void write_deleting(const DeletingTopic& from, wire::DeletingTopic& to) {
   codec::write_brokers(from.brokers, *to.mutable_brokers());
 }
 
+bool read_damage(const wire::ImageDamage& from, ImageDamage& to) {
+  return codec::read_text(from.path(), to.path, codec::kTextBytesMax) &&
+         codec::read_text(from.topic(), to.topic, codec::kNameBytesMax) &&
+         codec::read_text(from.text(), to.text, codec::kTextBytesMax);
+}
+
+void write_damage(const ImageDamage& from, wire::ImageDamage& to) {
+  to.set_path(codec::sendable_text(from.path, codec::kTextBytesMax));
+  to.set_topic(codec::sendable_text(from.topic, codec::kNameBytesMax));
+  to.set_text(codec::sendable_text(from.text, codec::kTextBytesMax));
+}
+
 bool read_response(const wire::PullImageResponse& from, PullImageResponse& to) {
   to.version = from.version();
   to.base_version = from.base_version();
@@ -115,7 +127,8 @@ bool read_response(const wire::PullImageResponse& from, PullImageResponse& to) {
          codec::read_all(from.brokers(), to.brokers, read_broker) &&
          codec::read_all(from.topics(), to.topics, read_topic) &&
          codec::read_uuids(from.removed(), to.removed) &&
-         codec::read_all(from.deleting(), to.deleting, read_deleting);
+         codec::read_all(from.deleting(), to.deleting, read_deleting) &&
+         codec::read_all(from.damage(), to.damage, read_damage);
 }
 
 void write_response(const PullImageResponse& from, wire::PullImageResponse& to) {
@@ -128,6 +141,7 @@ void write_response(const PullImageResponse& from, wire::PullImageResponse& to) 
   codec::write_all(from.topics, *to.mutable_topics(), write_topic);
   codec::write_uuids(from.removed, *to.mutable_removed());
   codec::write_all(from.deleting, *to.mutable_deleting(), write_deleting);
+  codec::write_all(from.damage, *to.mutable_damage(), write_damage);
 }
 
 }  // namespace

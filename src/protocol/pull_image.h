@@ -60,8 +60,15 @@ struct DeletingTopic {
   std::vector<std::int32_t> brokers;  ///< those that still have to report it as deleted
   friend bool operator==(const DeletingTopic&, const DeletingTopic&) = default;
 };
+/// A damaged node of the metadata store.
+struct ImageDamage {
+  std::string path;
+  std::string topic;  ///< empty: of no topic
+  std::string text;
+  friend bool operator==(const ImageDamage&, const ImageDamage&) = default;
+};
 /// A snapshot is everything; else it is what changed since `base_version`, which is the request's
-/// have_version. Brokers and deleting topics are listed whole in both.
+/// have_version. Brokers, deleting topics and damage are listed whole in both.
 struct PullImageResponse {
   ResponseEnvelope envelope;
   std::uint64_t version = 0;       ///< equal to base_version: nothing new
@@ -72,6 +79,7 @@ struct PullImageResponse {
   std::vector<ImageTopic> topics;  ///< of a delta: those that are new or changed
   std::vector<base::Uuid> removed;
   std::vector<DeletingTopic> deleting;
+  std::vector<ImageDamage> damage;
   friend bool operator==(const PullImageResponse&, const PullImageResponse&) = default;
 };
 

@@ -65,6 +65,7 @@ metadata::TopicPtr topic_of(const protocol::ImageTopic& topic, const ClusterImag
     if (known && age_of(*known) > age_of(assignment)) assignment = *known;
     info->partitions.push_back(std::move(assignment));
   }
+  if (!info->partitions.empty()) info->settings.min_isr = info->partitions.front().min_isr;
   return info;
 }
 
@@ -87,6 +88,12 @@ std::vector<metadata::DeletingTopic> deleting_of(const protocol::PullImageRespon
   return deleting;
 }
 
+std::vector<metadata::DamagedNode> damage_of(const protocol::PullImageResponse& answer) {
+  std::vector<metadata::DamagedNode> damage;
+  for (const auto& node : answer.damage) damage.push_back({node.path, node.topic, node.text});
+  return damage;
+}
+
 }  // namespace
 
 ImagePtr apply(const ImagePtr& current, const protocol::PullImageResponse& answer,
@@ -99,7 +106,7 @@ ImagePtr apply(const ImagePtr& current, const protocol::PullImageResponse& answe
   if (answer.base_version == 0) {
     return std::make_shared<const ClusterImage>(
         answer.cluster_id, model::BrokerId(answer.controller), brokers_of(answer),
-        std::move(topics), answer.version, deleting_of(answer));
+        std::move(topics), answer.version, deleting_of(answer), damage_of(answer));
   }
   const bool follows =
       current && current->version() == answer.base_version &&
@@ -110,6 +117,7 @@ ImagePtr apply(const ImagePtr& current, const protocol::PullImageResponse& answe
   change.topics = std::move(topics);
   change.brokers = brokers_of(answer);
   change.deleting = deleting_of(answer);
+  change.damage = damage_of(answer);
   return std::make_shared<const ClusterImage>(current->with(std::move(change), answer.version));
 }
 

@@ -4,161 +4,398 @@
 
 #include <limits>
 
-#include "metadata/memory_store.h"
-#include "metadata/znode_layout.h"
-#include "support/run.h"
-#include "support/sim_runtime.h"
-
 namespace mq::controller {
 namespace {
 
 using model::BrokerEpoch;
 using model::BrokerId;
+using model::IsrMember;
 using model::LeaderEpoch;
+using protocol::WireError;
+using Members = std::vector<IsrMember>;
 
+const BrokerId kNobody;
 const BrokerId kOne(1);
 const BrokerId kTwo(2);
-const std::vector<BrokerId> kReplicas{kOne};
+const BrokerId kThree(3);
+const std::vector<BrokerId> kSole{kOne};
+const std::vector<BrokerId> kReplicas{kOne, kTwo, kThree};
+constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
 
-metadata::PartitionStateValue state(BrokerId leader, std::int32_t leader_epoch,
-                                    std::int64_t isr_epoch) {
-  metadata::PartitionStateValue value;
+IsrMember member(std::int32_t broker, std::int64_t epoch) {
+  return {BrokerId(broker), BrokerEpoch(epoch)};
+}
+
+/// Brokers that live, each under a registration.
+LiveBrokers live(const Members& members) {
+  LiveBrokers brokers;
+  for (const auto& one : members) brokers.add(one.broker, one.epoch);
+  return brokers;
+}
+
+PartitionState state(BrokerId leader, std::int32_t leader_epoch, Members isr, Members elr = {},
+                     std::uint32_t min_isr = 2) {
+  PartitionState value;
   value.leader = leader;
   value.leader_epoch = LeaderEpoch(leader_epoch);
-  value.isr = {{kOne, BrokerEpoch(isr_epoch)}};
+  value.isr = std::move(isr);
+  value.elr = std::move(elr);
+  value.min_isr = min_isr;
   return value;
 }
+PartitionState sole(BrokerId leader, std::int32_t leader_epoch, std::int64_t isr_epoch) {
+  return state(leader, leader_epoch, {member(1, isr_epoch)}, {}, 1);
+}
 
-protocol::ReplicaReport report(std::int32_t last_leader_epoch) {
+protocol::ReplicaReport report(std::int32_t last_leader_epoch, std::int64_t intact_since = 0) {
   protocol::ReplicaReport report;
   report.last_leader_epoch = LeaderEpoch(last_leader_epoch);
-  report.intact_since = BrokerEpoch(0);
+  report.intact_since = BrokerEpoch(intact_since);
   return report;
 }
-
-// PAR-4: whatever was there before, the next start of a leader is above it.
-TEST(Elections, AReportedReplicaLeadsAboveTheStoredEpochAndAboveItsLog) {
-  const auto above_store =
-      with_reported_replica(state(BrokerId(), 7, 3), kReplicas, kOne, BrokerEpoch(4), report(5));
-  ASSERT_TRUE(above_store);
-  EXPECT_EQ(above_store->leader, kOne);
-  EXPECT_EQ(above_store->leader_epoch, LeaderEpoch(8));
-  ASSERT_EQ(above_store->isr.size(), 1u);
-  EXPECT_EQ(above_store->isr[0].epoch, BrokerEpoch(4));
-  const auto above_log =
-      with_reported_replica(state(BrokerId(), 7, 3), kReplicas, kOne, BrokerEpoch(4), report(20));
-  ASSERT_TRUE(above_log);
-  EXPECT_EQ(above_log->leader_epoch, LeaderEpoch(21));
+protocol::ReplicaReport failure() {
+  auto failed = report(-1, -1);
+  failed.state = protocol::ReplicaState::failed;
+  return failed;
 }
 
-TEST(Elections, ALeaderThatReportsAgainStaysAsItIs) {
-  EXPECT_FALSE(
-      with_reported_replica(state(kOne, 7, 4), kReplicas, kOne, BrokerEpoch(4), report(7)));
-  EXPECT_FALSE(
-      with_reported_replica(state(kOne, 7, 4), kReplicas, kOne, BrokerEpoch(4), report(-1)));
+std::optional<PartitionState> sole_reports(const PartitionState& before, std::int64_t epoch,
+                                           const protocol::ReplicaReport& report) {
+  return with_reported_replica(before, kSole, live({member(1, epoch)}), kOne, BrokerEpoch(epoch),
+                               report);
+}
+
+std::string text(const Members& members) {
+  std::string all;
+  for (const auto& one : members)
+    all += fmt::format("{}{}:{}", all.empty() ? "" : " ", one.broker, one.epoch);
+  return all;
+}
+/// "leader@epoch isr | elr | last known elr"
+std::string text(const PartitionState& state) {
+  return fmt::format("{}@{} {} | {} | {}", state.leader, state.leader_epoch, text(state.isr),
+                     text(state.elr), text(state.last_known_elr));
+}
+std::string text(const std::optional<PartitionState>& state) {
+  return state ? text(*state) : "as before";
+}
+
+// One replica
+
+// PAR-4: whatever was there before, the next start of a leader is above it.
+TEST(SoleReplica, LeadsAboveTheStoredEpochAndAboveItsLog) {
+  EXPECT_EQ(text(sole_reports(sole(kNobody, 7, 3), 4, report(5))), "1@8 1:4 |  | ");
+  EXPECT_EQ(text(sole_reports(sole(kNobody, 7, 3), 4, report(20))), "1@21 1:4 |  | ");
+}
+
+TEST(SoleReplica, ALeaderThatReportsAgainStaysAsItIs) {
+  EXPECT_FALSE(sole_reports(sole(kOne, 7, 4), 4, report(7)));
+  EXPECT_FALSE(sole_reports(sole(kOne, 7, 4), 4, report(-1)));
 }
 
 // The metadata came from a backup: the log has seen more.
-TEST(Elections, ALeaderWhoseLogIsAheadGetsAnEpochAboveIt) {
-  const auto raised =
-      with_reported_replica(state(kOne, 7, 4), kReplicas, kOne, BrokerEpoch(4), report(9));
-  ASSERT_TRUE(raised);
-  EXPECT_EQ(raised->leader_epoch, LeaderEpoch(10));
+TEST(SoleReplica, ALeaderWhoseLogIsAheadGetsAnEpochAboveIt) {
+  EXPECT_EQ(text(sole_reports(sole(kOne, 7, 4), 4, report(9))), "1@10 1:4 |  | ");
 }
 
-TEST(Elections, ANewRegistrationIsANewStart) {
-  const auto again =
-      with_reported_replica(state(kOne, 7, 4), kReplicas, kOne, BrokerEpoch(5), report(7));
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->leader_epoch, LeaderEpoch(8));
-  EXPECT_EQ(again->isr[0].epoch, BrokerEpoch(5));
+TEST(SoleReplica, ANewRegistrationIsANewStart) {
+  EXPECT_EQ(text(sole_reports(sole(kOne, 7, 4), 5, report(7))), "1@8 1:5 |  | ");
 }
 
-TEST(Elections, WhoKeepsNoReplicaLeadsNothing) {
-  EXPECT_FALSE(
-      with_reported_replica(state(BrokerId(), 7, 3), kReplicas, kTwo, BrokerEpoch(4), report(50)));
+TEST(SoleReplica, WhoKeepsNoReplicaLeadsNothing) {
+  EXPECT_FALSE(with_reported_replica(sole(kNobody, 7, 3), kSole, live({member(2, 4)}), kTwo,
+                                     BrokerEpoch(4), report(50)));
 }
 
-TEST(Elections, WithOneReplicaAFailedOneLeadsToo) {
-  auto failed = report(-1);
-  failed.state = protocol::ReplicaState::failed;
-  const auto led =
-      with_reported_replica(state(BrokerId(), 7, 3), kReplicas, kOne, BrokerEpoch(4), failed);
-  ASSERT_TRUE(led);
-  EXPECT_EQ(led->leader, kOne);
-  EXPECT_EQ(led->leader_epoch, LeaderEpoch(8));
+TEST(SoleReplica, LeadsWhateverItHasLostAndAlsoWhenItFailed) {
+  EXPECT_EQ(text(sole_reports(sole(kNobody, 7, 3), 4, report(5, 4))), "1@8 1:4 |  | ");
+  EXPECT_EQ(text(sole_reports(sole(kNobody, 7, 3), 4, failure())), "1@8 1:4 |  | ");
 }
 
-TEST(Elections, AtTheEndOfTheNumbersNobodyLeads) {
-  constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
-  EXPECT_FALSE(with_reported_replica(state(BrokerId(), 7, 3), kReplicas, kOne, BrokerEpoch(4),
-                                     report(kMax)));
-  EXPECT_FALSE(with_reported_replica(state(BrokerId(), kMax, 3), kReplicas, kOne, BrokerEpoch(4),
-                                     report(1)));
+TEST(SoleReplica, AtTheEndOfTheNumbersNobodyLeads) {
+  EXPECT_FALSE(sole_reports(sole(kNobody, 7, 3), 4, report(kMax)));
+  EXPECT_FALSE(sole_reports(sole(kNobody, kMax, 3), 4, report(1)));
 }
 
-/// Brokers in a store: 1 lives under epoch 2, 2 is away.
-class LostLeaders : public ::testing::Test {
+TEST(SoleReplica, ThatIsLostStaysInTheIsr) {
+  EXPECT_EQ(text(settled(sole(kOne, 7, 1), kSole, live({member(1, 2)}))), "-1@8 1:1 |  | ");
+  EXPECT_EQ(text(settled(sole(kOne, 7, 1), kSole, {})), "-1@8 1:1 |  | ");
+  EXPECT_FALSE(settled(sole(kOne, 7, 2), kSole, live({member(1, 2)})));
+  EXPECT_FALSE(settled(sole(kNobody, 7, 1), kSole, live({member(1, 2)})));
+}
+
+// Brokers that come and go
+
+const Members kAll{member(1, 10), member(2, 20), member(3, 30)};
+
+TEST(Settled, WhileAllLiveNothingChanges) {
+  EXPECT_FALSE(settled(state(kOne, 5, kAll), kReplicas, live(kAll)));
+}
+
+// CTL-7
+TEST(Settled, ALostLeaderIsFollowedByTheFirstInTheIsr) {
+  const auto brokers = live({member(2, 20), member(3, 30)});
+  EXPECT_EQ(text(settled(state(kOne, 5, kAll), kReplicas, brokers)), "2@6 2:20 3:30 |  | ");
+  EXPECT_EQ(text(settled(state(kOne, 5, {member(1, 10), member(3, 30)}), kReplicas, brokers)),
+            "3@6 3:30 | 1:10 | ");
+}
+
+// CTL-7: it has another registration, so it is the loss of a leader like any other.
+TEST(Settled, ALeaderThatRegisteredAnewIsLost) {
+  EXPECT_EQ(text(settled(state(kOne, 5, kAll), kReplicas,
+                         live({member(1, 11), member(2, 20), member(3, 30)}))),
+            "2@6 2:20 3:30 |  | ");
+}
+
+TEST(Settled, LostFollowersLeaveTheIsrInTheSameEpoch) {
+  EXPECT_EQ(text(settled(state(kOne, 5, kAll), kReplicas, live({member(1, 10), member(3, 30)}))),
+            "1@5 1:10 3:30 |  | ");
+}
+
+// The rest of them is below min_isr, so all that was confirmed is with those that leave as well.
+TEST(Settled, WhoLeavesAnIsrThatGetsTooSmallGoesToTheElr) {
+  EXPECT_EQ(text(settled(state(kOne, 5, kAll), kReplicas, live({member(1, 10)}))),
+            "1@5 1:10 | 2:20 3:30 | ");
+  const auto two = state(kOne, 5, {member(1, 10), member(2, 20)}, {}, 2);
+  EXPECT_EQ(text(settled(two, kReplicas, live({member(1, 10)}))), "1@5 1:10 | 2:20 | ");
+}
+
+TEST(Settled, WithoutAnybodyAliveAllStayForWhoeverReturnsFirst) {
+  const auto lost = settled(state(kTwo, 5, kAll), kReplicas, {});
+  EXPECT_EQ(text(lost), "-1@6 1:10 2:20 3:30 |  | ");
+  EXPECT_FALSE(settled(*lost, kReplicas, live({member(1, 11), member(2, 21)})));
+}
+
+TEST(Settled, WhereNobodyInTheIsrLivesTheElrIsAsked) {
+  const auto before = state(kOne, 5, {member(1, 10)}, {member(2, 20), member(3, 30)});
+  EXPECT_EQ(text(settled(before, kReplicas, live({member(2, 21), member(3, 30)}))),
+            "3@6 3:30 | 1:10 2:20 | ");
+}
+
+// R11 of replicated logs: never a leader outside of both.
+TEST(Settled, NobodyElseIsElected) {
+  const auto before = state(kOne, 5, {member(1, 10)}, {member(2, 20)});
+  EXPECT_EQ(text(settled(before, kReplicas, live({member(3, 30), member(2, 21)}))),
+            "-1@6 1:10 | 2:20 | ");
+}
+
+TEST(Settled, AtTheEndOfTheNumbersNobodyIsElected) {
+  EXPECT_FALSE(settled(state(kNobody, kMax, kAll), kReplicas, live(kAll)));
+}
+
+TEST(Settled, ABrokerThatIsAboutToStopHandsOver) {
+  auto brokers = live(kAll);
+  brokers.add(kOne, BrokerEpoch(10), true);
+  EXPECT_EQ(text(settled(state(kOne, 5, kAll), kReplicas, brokers)), "2@6 2:20 3:30 |  | ");
+  EXPECT_EQ(text(settled(state(kTwo, 5, kAll), kReplicas, brokers)), "2@5 2:20 3:30 |  | ");
+  // Nobody can take its place: it leads until it is gone, and nobody elects it afterwards.
+  const auto alone = state(kOne, 5, {member(1, 10)}, {member(2, 19)});
+  EXPECT_FALSE(settled(alone, kReplicas, brokers));
+  EXPECT_FALSE(settled(state(kNobody, 5, {member(1, 10)}), kReplicas, brokers));
+}
+
+// Reports
+
+std::optional<PartitionState> reports(const PartitionState& before, const LiveBrokers& brokers,
+                                      std::int32_t broker, std::int64_t epoch,
+                                      const protocol::ReplicaReport& report) {
+  return with_reported_replica(before, kReplicas, brokers, BrokerId(broker), BrokerEpoch(epoch),
+                               report);
+}
+
+TEST(Reported, AMemberThatReturnsIntactIsElected) {
+  const auto before = state(kNobody, 5, kAll);
+  const auto brokers = live({member(3, 31)});
+  EXPECT_EQ(text(reports(before, brokers, 3, 31, report(5, 30))), "3@6 3:31 | 1:10 2:20 | ");
+  EXPECT_EQ(text(reports(before, brokers, 3, 31, report(5, 0))), "3@6 3:31 | 1:10 2:20 | ");
+}
+
+// R9 of replicated logs
+TEST(Reported, AMemberThatMayHaveLostRecordsIsNot) {
+  const auto brokers = live({member(3, 31)});
+  const auto before = state(kNobody, 5, {member(1, 10), member(3, 30)});
+  EXPECT_EQ(text(reports(before, brokers, 3, 31, report(5, 31))), "-1@5 1:10 |  | 3:30");
+  // Nothing known is as bad.
+  EXPECT_EQ(text(reports(before, brokers, 3, 31, report(5, -1))), "-1@5 1:10 |  | 3:30");
+  const auto in_elr = state(kNobody, 5, {member(1, 10)}, {member(3, 30)});
+  EXPECT_EQ(text(reports(in_elr, brokers, 3, 31, report(5, 31))), "-1@5 1:10 |  | 3:30");
+}
+
+TEST(Reported, TheLastOneThatIsKnownIsElectedWhateverItHasLost) {
+  const auto brokers = live({member(1, 11)});
+  EXPECT_EQ(text(reports(state(kNobody, 5, {member(1, 10)}), brokers, 1, 11, report(5, 11))),
+            "1@6 1:11 |  | ");
+  auto others = state(kNobody, 5, {member(1, 10)});
+  others.last_known_elr = {member(2, 20)};
+  EXPECT_EQ(text(reports(others, brokers, 1, 11, report(5, 11))), "-1@5  |  | 2:20 1:10");
+}
+
+TEST(Reported, SomebodyInTheElrTakesThePlaceOfAnIsrThatHasLostRecords) {
+  const auto before = state(kNobody, 5, {member(1, 10)}, {member(2, 20)});
+  EXPECT_EQ(text(reports(before, live({member(1, 11), member(2, 20)}), 1, 11, report(5, 11))),
+            "2@6 2:20 |  | 1:10");
+}
+
+TEST(Reported, AFollowerThatReturnsIntactIsInTheElrUnderItsNewRegistration) {
+  const auto before = state(kOne, 5, {member(1, 10)}, {member(2, 20)});
+  const auto brokers = live({member(1, 10), member(2, 21)});
+  EXPECT_EQ(text(reports(before, brokers, 2, 21, report(5, 20))), "1@5 1:10 | 2:21 | ");
+  EXPECT_FALSE(reports(state(kOne, 5, {member(1, 10)}), brokers, 2, 21, report(5, 20)));
+}
+
+// Rule of the new start: whatever it says, it does not go on in the epoch it had.
+TEST(Reported, ALeaderUnderANewRegistrationGetsANewEpoch) {
+  const auto before = state(kOne, 5, {member(1, 10)});
+  EXPECT_EQ(text(reports(before, live({member(1, 11)}), 1, 11, report(5, 10))), "1@7 1:11 |  | ");
+}
+
+TEST(Reported, AFailedLeaderIsFollowedByAnotherMember) {
+  const auto after = reports(state(kOne, 5, kAll), live(kAll), 1, 10, failure());
+  EXPECT_EQ(text(after), "2@6 2:20 3:30 |  | ");
+  const auto elr = state(kOne, 5, {member(1, 10)}, {member(2, 20)});
+  EXPECT_EQ(text(reports(elr, live(kAll), 1, 10, failure())), "2@6 2:20 | 1:9 | ");
+}
+
+TEST(Reported, AFailedFollowerLeavesTheIsr) {
+  EXPECT_EQ(text(reports(state(kOne, 5, kAll), live(kAll), 2, 20, failure())),
+            "1@5 1:10 3:30 |  | ");
+}
+
+TEST(Reported, AFailedReplicaThatIsTheLastStaysAndIsNotElected) {
+  const auto after = reports(state(kOne, 5, {member(1, 10)}), live(kAll), 1, 10, failure());
+  EXPECT_EQ(text(after), "-1@6 1:9 |  | ");
+  EXPECT_FALSE(settled(*after, kReplicas, live(kAll)));
+  EXPECT_FALSE(reports(*after, live(kAll), 1, 10, failure()));
+  // It is well again: at once, or under its next registration.
+  EXPECT_EQ(text(reports(*after, live(kAll), 1, 10, report(5, 3))), "1@7 1:10 |  | ");
+  EXPECT_EQ(text(reports(*after, live({member(1, 11)}), 1, 11, report(5, 3))), "1@7 1:11 |  | ");
+}
+
+TEST(Reported, ALogThatIsAheadRaisesTheEpochOfWhoeverLeads) {
+  EXPECT_EQ(text(reports(state(kOne, 5, kAll), live(kAll), 1, 10, report(9))),
+            "1@10 1:10 2:20 3:30 |  | ");
+  EXPECT_EQ(text(reports(state(kOne, 5, kAll), live(kAll), 2, 20, report(9))),
+            "1@10 1:10 2:20 3:30 |  | ");
+  EXPECT_EQ(
+      text(reports(state(kNobody, 5, {member(1, 10)}), live({member(2, 20)}), 2, 20, report(9))),
+      "-1@10 1:10 |  | ");
+}
+
+TEST(Reported, WhatIsKnownAlreadyChangesNothing) {
+  EXPECT_FALSE(reports(state(kOne, 5, kAll), live(kAll), 1, 10, report(5)));
+  EXPECT_FALSE(reports(state(kOne, 5, kAll), live(kAll), 2, 20, report(5)));
+  EXPECT_FALSE(reports(state(kOne, 5, kAll), live(kAll), 4, 20, report(50)));
+}
+
+// Other ISRs
+
+TEST(WithIsr, WhoComesBackLeavesTheElr) {
+  auto before = state(kOne, 5, {member(1, 10)}, {member(2, 20), member(3, 30)}, 3);
+  before.last_known_elr = {member(2, 19)};
+  EXPECT_EQ(text(with_isr(before, {member(1, 10), member(2, 21)})), "1@5 1:10 2:21 | 3:30 | ");
+  EXPECT_EQ(text(with_isr(before, {member(1, 10), member(2, 21), member(3, 30)})),
+            "1@5 1:10 2:21 3:30 |  | ");
+}
+
+TEST(WithIsr, AShrinkBelowMinIsrKeepsWhoLeft) {
+  EXPECT_EQ(text(with_isr(state(kOne, 5, kAll), {member(1, 10)})), "1@5 1:10 | 2:20 3:30 | ");
+  EXPECT_EQ(text(with_isr(state(kOne, 5, kAll), {member(1, 10), member(3, 30)})),
+            "1@5 1:10 3:30 |  | ");
+}
+
+TEST(WithMinIsr, TheElrEndsWhereTheIsrIsLargeEnough) {
+  auto before = state(kOne, 5, {member(1, 10)}, {member(2, 20)});
+  before.last_known_elr = {member(3, 30)};
+  EXPECT_EQ(text(with_min_isr(before, 1)), "1@5 1:10 |  | ");
+  EXPECT_EQ(text(with_min_isr(before, 3)), "1@5 1:10 | 2:20 | 3:30");
+  EXPECT_EQ(with_min_isr(before, 3).min_isr, 3u);
+}
+
+TEST(FirstState, AllThatLiveAreInSyncAndTheFirstLeads) {
+  EXPECT_EQ(text(first_state(kAll, 2)), "1@0 1:10 2:20 3:30 |  | ");
+}
+
+// CTL-8
+
+/// A proposal that is accepted, and one thing wrong with it each time.
+class Proposals : public ::testing::Test {
  protected:
-  LostLeaders() {
-    for (const auto& folder : metadata::layout::folders()) state_->nodes[folder] = {};
-    const metadata::WriterTag tag{base::Uuid::from_random(1, 1), 1};
-    const metadata::BrokerEpochValue epoch{tag, tag.incarnation, {}, {"one", 1}};
-    const metadata::BrokerLiveValue live{tag, tag.incarnation, {"one", 1}};
-    state_->nodes["/brokers/epoch/1"] = {metadata::encode(epoch), 2, 0};
-    state_->nodes["/brokers/epoch/2"] = {metadata::encode(epoch), 0, 0};
-    state_->nodes["/brokers/live/1"] = {metadata::encode(live), 0, 9};
-    refresh();
+  Proposals() {
+    proposal_.leader_epoch = LeaderEpoch(5);
+    proposal_.version = model::PartitionVersion(9);
+    proposal_.isr = {member(1, 10), member(2, 20), member(3, 30)};
   }
-  void refresh() { ASSERT_TRUE(mq::testing::run(simulator_, members_.refresh())); }
+  WireError check() {
+    const auto refused =
+        check_proposal(state_, model::PartitionVersion(9), kReplicas, brokers_, leader_, proposal_);
+    return refused ? refused->error : WireError::ok;
+  }
 
-  mq::testing::Simulator simulator_{1};
-  mq::testing::SimRuntime runtime_{simulator_};
-  std::shared_ptr<metadata::MemoryStoreState> state_ =
-      std::make_shared<metadata::MemoryStoreState>();
-  std::unique_ptr<metadata::MetadataStore> store_ = metadata::open_memory_store(state_, runtime_);
-  Members members_{*store_};
+  PartitionState state_ = state(kOne, 5, {member(1, 10), member(2, 20)});
+  LiveBrokers brokers_ = live(kAll);
+  IsrMember leader_ = member(1, 10);
+  protocol::IsrProposal proposal_;
 };
 
-TEST_F(LostLeaders, ALeaderUnderItsRegistrationStays) {
-  EXPECT_FALSE(without_lost_leader(state(kOne, 7, 2), members_));
+TEST_F(Proposals, OfTheLeaderAreAccepted) {
+  EXPECT_EQ(check(), WireError::ok);
+  proposal_.isr = state_.isr;  // nothing is different: the version rises, and that tells
+  EXPECT_EQ(check(), WireError::ok);
+  proposal_.isr = {leader_};
+  EXPECT_EQ(check(), WireError::ok);
 }
 
-TEST_F(LostLeaders, ALeaderUnderAnEarlierRegistrationIsLostAndTheIsrStays) {
-  const auto lost = without_lost_leader(state(kOne, 7, 1), members_);
-  ASSERT_TRUE(lost);
-  EXPECT_EQ(lost->leader, BrokerId());
-  EXPECT_EQ(lost->leader_epoch, LeaderEpoch(8));
-  ASSERT_EQ(lost->isr.size(), 1u);
-  EXPECT_EQ(lost->isr[0].broker, kOne);
-  EXPECT_EQ(lost->isr[0].epoch, BrokerEpoch(1));
+TEST_F(Proposals, OfAnotherBrokerOrRegistrationAreRefused) {
+  leader_ = member(2, 20);
+  EXPECT_EQ(check(), WireError::not_leader);
+  leader_ = member(1, 11);
+  EXPECT_EQ(check(), WireError::not_leader);
 }
 
-TEST_F(LostLeaders, ALeaderWithoutALiveNodeIsLost) {
-  state_->nodes.erase("/brokers/live/1");
-  refresh();
-  EXPECT_TRUE(without_lost_leader(state(kOne, 7, 2), members_));
+TEST_F(Proposals, OfAnotherLeaderEpochOrVersionAreRefused) {
+  proposal_.leader_epoch = LeaderEpoch(4);
+  EXPECT_EQ(check(), WireError::fenced_leader_epoch);
+  proposal_.leader_epoch = LeaderEpoch(6);
+  EXPECT_EQ(check(), WireError::unknown_leader_epoch);
+  proposal_.leader_epoch = LeaderEpoch(5);
+  for (const int version : {8, 10, -1}) {
+    proposal_.version = model::PartitionVersion(version);
+    EXPECT_EQ(check(), WireError::invalid_request);
+  }
 }
 
-TEST_F(LostLeaders, WhoIsAwayIsKnownWithItsLastAddress) {
-  EXPECT_EQ(members_.live(), std::vector{kOne});
-  const auto infos = members_.infos();
-  ASSERT_EQ(infos.size(), 2u);
-  EXPECT_FALSE(infos[1].alive);
-  EXPECT_EQ(infos[1].advertised.text(), "one:1");
+TEST_F(Proposals, WithoutTheLeaderAreRefused) {
+  proposal_.isr = {member(2, 20)};
+  EXPECT_EQ(check(), WireError::invalid_request);
+  proposal_.isr = {};
+  EXPECT_EQ(check(), WireError::invalid_request);
+  proposal_.isr = {member(1, 9), member(2, 20)};
+  EXPECT_EQ(check(), WireError::invalid_request);
 }
 
-// The two nodes are of different writes: it registers just now.
-TEST_F(LostLeaders, NodesThatDoNotFitTogetherAreNoLiveBroker) {
-  const metadata::WriterTag other{base::Uuid::from_random(2, 2), 1};
-  const metadata::BrokerLiveValue live{other, other.incarnation, {"one", 1}};
-  state_->nodes["/brokers/live/1"].value = metadata::encode(live);
-  refresh();
-  EXPECT_TRUE(members_.live().empty());
+TEST_F(Proposals, WithMembersThatCannotBeAreRefused) {
+  proposal_.isr = {member(1, 10), member(3, 29)};  // an earlier registration
+  EXPECT_EQ(check(), WireError::invalid_request);
+  proposal_.isr = {member(1, 10), member(4, 40)};  // no replica
+  brokers_.add(BrokerId(4), BrokerEpoch(40));
+  EXPECT_EQ(check(), WireError::invalid_request);
+  proposal_.isr = {member(1, 10), member(3, 30), member(3, 30)};
+  EXPECT_EQ(check(), WireError::invalid_request);
+  proposal_.isr = {member(1, 10), member(3, 30)};
+  EXPECT_EQ(check(), WireError::ok);
+  brokers_.add(kThree, BrokerEpoch(30), true);  // about to stop
+  EXPECT_EQ(check(), WireError::invalid_request);
 }
 
-TEST_F(LostLeaders, APartitionWithoutLeaderHasNoneToLose) {
-  EXPECT_FALSE(without_lost_leader(state(BrokerId(), 7, 1), members_));
+TEST_F(Proposals, OfALeaderThatIsAboutToStopAreTaken) {
+  brokers_.add(kOne, BrokerEpoch(10), true);
+  EXPECT_EQ(check(), WireError::ok);
+}
+
+TEST(AddedMembers, AreThoseUnderAnotherRegistrationToo) {
+  EXPECT_EQ(text(added_members({member(1, 10), member(2, 20)},
+                               {member(1, 10), member(2, 21), member(3, 30)})),
+            "2:21 3:30");
 }
 
 }  // namespace

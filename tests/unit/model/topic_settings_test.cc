@@ -26,6 +26,16 @@ TEST(TopicSettings, WordsForNoLimitReadBack) {
   EXPECT_EQ(topic_setting_text(settings, "retention.bytes"), "unlimited");
 }
 
+TEST(TopicSettings, MinIsrIsANumberOrFollowsFromTheReplicas) {
+  TopicSettings settings;
+  EXPECT_EQ(topic_setting_text(settings, "min_isr"), "auto");
+  EXPECT_FALSE(set_topic_setting(settings, "min_isr", "2"));
+  EXPECT_EQ(settings.min_isr, 2u);
+  EXPECT_EQ(topic_setting_text(settings, "min_isr"), "2");
+  EXPECT_FALSE(set_topic_setting(settings, "min_isr", "auto"));
+  EXPECT_EQ(settings, TopicSettings());
+}
+
 TEST(TopicSettings, UnknownNameGetsTheNearest) {
   TopicSettings settings;
   const auto error = set_topic_setting(settings, "retention.ago", "1d");
@@ -35,10 +45,11 @@ TEST(TopicSettings, UnknownNameGetsTheNearest) {
 
 TEST(TopicSettings, RefusedValueChangesNothingAndSaysTheRule) {
   const std::vector<std::pair<std::string, std::string>> wrong{
-      {"durability", "Disk"},     {"retention.age", "14"},   {"retention.age", "0s"},
-      {"retention.bytes", "0B"},  {"segment.bytes", "1B"},   {"segment.bytes", "9TiB"},
-      {"segment.age", "forever"}, {"batch.bytes", "17MiB"},  {"batch.bytes", "-1KiB"},
-      {"batch.bytes", ""},        {"segment.age", "10 days"}};
+      {"durability", "Disk"},     {"retention.age", "14"},    {"retention.age", "0s"},
+      {"retention.bytes", "0B"},  {"segment.bytes", "1B"},    {"segment.bytes", "9TiB"},
+      {"segment.age", "forever"}, {"batch.bytes", "17MiB"},   {"batch.bytes", "-1KiB"},
+      {"batch.bytes", ""},        {"segment.age", "10 days"}, {"min_isr", "0"},
+      {"min_isr", "129"},         {"min_isr", "2 "},          {"min_isr", ""}};
   for (const auto& [name, value] : wrong) {
     TopicSettings settings;
     const auto error = set_topic_setting(settings, name, value);

@@ -169,6 +169,7 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.broker_epoch = 17;
   response.metadata_trouble = "ZooKeeper does not answer";
   response.lease_lost = true;
+  response.alerts = {{"damage", 2, "a node does not parse"}, {"images", 3, "they are refused"}};
   return response;
 }
 
@@ -194,7 +195,8 @@ inline PullImageResponse sample(PullImageResponse*) {
           {{"orders", sample_uuid(4), {{"retention.age", "14d"}}, {first, second}, 4},
            {"plain", sample_uuid(5), {}, {}, 0}},
           {sample_uuid(6), sample_uuid(7)},
-          {{sample_uuid(6), {1, 3}}, {sample_uuid(8), {}}}};
+          {{sample_uuid(6), {1, 3}}, {sample_uuid(8), {}}},
+          {{"/topics/lost", "lost", "it does not parse"}, {"/topics/%", "", "no topic"}}};
 }
 inline ReportReplicasRequest sample(ReportReplicasRequest*) {
   return {sample_request_envelope(),

@@ -141,6 +141,7 @@ TEST(Parts, AnImageIsSpreadWithEachOfItsLists) {
   for (std::uint64_t i = 1; i <= 20'000; ++i) {
     response.removed.push_back(base::Uuid::from_random(i, 2));
     response.deleting.push_back({base::Uuid::from_random(i, 3), {1, 2}});
+    response.damage.push_back({"/topics/t" + std::to_string(i), "t", "it does not parse"});
   }
   response.topics = {image_topic(1, 3), image_topic(2, 30'000), image_topic(3, 0)};
   const auto parts = encode_in_parts(response);

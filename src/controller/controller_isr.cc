@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "base/log.h"
+#include "controller/controller_impl.h"
+#include "controller/elections.h"
+#include "controller/error.h"
+
+// Leaders ask for other ISRs, and brokers that stop for other leaders.
+namespace mq::controller {
+namespace {
+
+protocol::IsrState to_message(const PartitionNode& node) {
+  protocol::IsrState state;
+  state.leader = node.state.leader;
+  state.leader_epoch = node.state.leader_epoch;
+  state.version = model::PartitionVersion(node.version);
+  state.isr = node.state.isr;
+  state.min_isr = node.state.min_isr;
+  return state;
+}
+
+}  // namespace
+
+asio::awaitable<protocol::AlterIsrResponse> Controller::Impl::alter_isr(
+    protocol::AlterIsrRequest request) {
+  const Call call(*this);
+  protocol::AlterIsrResponse response;
+  const model::IsrMember leader{model::BrokerId(request.broker),
+                                model::BrokerEpoch(request.broker_epoch)};
+  const auto turn = co_await writes_for(leader.broker, leader.epoch, response.envelope);
+  if (!response.envelope.status.ok()) co_return response;
+  std::vector<StateChange> changes;
+  std::vector<std::size_t> changed;  // their entries
+  for (std::size_t i = 0; i < request.entries.size(); ++i) {
+    const auto& entry = request.entries[i];
+    auto& result = response.results.emplace_back();
+    result.partition = entry.partition;
+    if (std::ranges::count(changes, entry.partition, &StateChange::id) > 0) {
+      result.status = status(WireError::invalid_request, "the partition is named twice");
+      continue;
+    }
+    auto change = change_after(leader, entry, result.status);
+    if (!change) continue;
+    changes.push_back(std::move(*change));
+    changed.push_back(i);
+  }
+  const auto written = co_await write_states(changes);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const auto* const node = find_partition(changes[i].id);
+    const bool done = node != nullptr && node->version > changes[i].version;
+    if (!done && !written) response.results[changed[i]].status = refusal(written.error());
+  }
+  for (auto& result : response.results) {
+    if (const auto* const node = find_partition(result.partition)) result.state = to_message(*node);
+  }
+  response.envelope.metadata_version = image()->version();
+  response.envelope.status.broker = config_.broker.value();
+  co_return response;
+}
+
+/// Of the ISR that its leader asks for; nothing: `refused` says why not.
+std::optional<StateChange> Controller::Impl::change_after(const model::IsrMember& leader,
+                                                          const protocol::IsrProposal& proposal,
+                                                          Status& refused) const {
+  const auto* const node = find_partition(proposal.partition);
+  if (node == nullptr) {
+    refused = status(WireError::unknown_topic_id, "there is no such partition");
+    return std::nullopt;
+  }
+  const auto no =
+      check_proposal(node->state, model::PartitionVersion(node->version),
+                     replicas_of(proposal.partition), members_.live_brokers(), leader, proposal);
+  if (no) {
+    refused = status(no->error, no->text);
+    return std::nullopt;
+  }
+  StateChange change{node->id, with_isr(node->state, proposal.isr), node->version,
+                     added_members(node->state.isr, proposal.isr)};
+  return change;
+}
+
+asio::awaitable<protocol::LeaveBrokerResponse> Controller::Impl::leave(
+    protocol::LeaveBrokerRequest request) {
+  const Call call(*this);
+  protocol::LeaveBrokerResponse response;
+  const model::BrokerId broker(request.broker);
+  const model::BrokerEpoch epoch(request.broker_epoch);
+  const auto turn = co_await writes_for(broker, epoch, response.envelope);
+  if (!response.envelope.status.ok()) co_return response;
+  members_.leaving(broker);
+  const auto written = co_await write_states(due_changes());
+  if (!written) {
+    response.envelope.status = refusal(written.error());
+    co_return response;
+  }
+  base::log_info("controller", "broker {} is about to stop: what it led is led elsewhere", broker);
+  response.envelope.metadata_version = image()->version();
+  response.envelope.status.broker = config_.broker.value();
+  co_return response;
+}
+
+}  // namespace mq::controller
