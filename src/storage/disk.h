@@ -72,6 +72,7 @@ struct DiskConfig {
   std::uint64_t read_ahead_bytes = std::uint64_t{64} << 20;  ///< for readers of cold data
   std::chrono::milliseconds checkpoint_interval{5'000};
   std::chrono::milliseconds memory_sync_interval{60'000};
+  std::chrono::milliseconds watermark_interval{5'000};
   std::chrono::milliseconds retention_interval{10'000};
   std::chrono::milliseconds space_interval{1'000};
   /// Where the journal lies; empty: inside the data directory. Elsewhere it gets a directory of its
@@ -151,10 +152,16 @@ class Disk {
   virtual ~Disk() = default;
 
   /// The broker's epoch of this run, before recover(): from then on something may be missing if
-  /// recovery finds reason to think so.
+  /// recovery finds reason to think so. Called again whenever the broker has got a new one.
   virtual void set_broker_epoch(std::int64_t epoch) = 0;
   /// After recover().
   [[nodiscard]] virtual IntactSince intact_since() const = 0;
+  /// Since which broker epoch nothing that was confirmed of this replica can be missing (-1: as
+  /// long as the disk exists): what intact_since() says for the durability that its confirmed ends
+  /// counted under, or later, if this replica alone is not what it was: its directory was missing,
+  /// it ended below what the disk knew of it, it was damaged, or it was made in this run. From
+  /// on_ready() on; of a partition that is not here: the broker's epoch.
+  [[nodiscard]] virtual std::int64_t intact_since(const model::PartitionId& id) const = 0;
 
   /// Opens every partition of `known`, making the ones that are new; once, before start().
   /// Directories of topics in `deleting` stay untouched for delete_topic(); directories that nobody
@@ -186,6 +193,13 @@ class Disk {
   /// Closes the log (its failure() becomes closed) and removes its directory, in paced steps.
   /// Nothing happens if there is none.
   virtual asio::awaitable<Result<void>> delete_log(model::PartitionId id) = 0;
+  /// Gives up a log that is damaged below what may be cut (failure() is partition_corrupt, or
+  /// read_damage() names a place): what it holds is kept under unknown/, whole, and an empty log
+  /// that begins at `start` takes its place, to be filled by a healthy replica. find() gives the
+  /// new log from then on; the old one is closed, and gone when this returns. First intact_since()
+  /// of the replica moves to the broker's epoch, durably. The caller sees to it that the replica is
+  /// in no ISR. Errors: not_found (no such log), storage_full, io_failed, disk_failed, closed.
+  virtual asio::awaitable<Result<void>> replace_damaged(LogSpec spec, model::Offset start) = 0;
   /// The same for every partition of a topic that has a directory here, open or not.
   virtual asio::awaitable<Result<void>> delete_topic(base::Uuid topic) = 0;
   /// Deletions under way and later ones end early with `closed`; the next start does the rest. For

@@ -191,6 +191,28 @@ Result<DiskList> decode_disk_list(Bytes body) {
   return disks;
 }
 
+std::vector<std::byte> encode_watermarks(const Watermarks& marks) {
+  FieldWriter out;
+  out.put(static_cast<std::uint32_t>(marks.size()));
+  for (const auto& [id, offset] : marks) {
+    put_id(out, id);
+    out.put(offset.value());
+  }
+  return finished(out);
+}
+
+Result<Watermarks> decode_watermarks(Bytes body) {
+  FieldReader in(body);
+  Watermarks marks;
+  const auto count = in.take_count(kPartitionIdBytes);
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    const auto id = take_id(in);
+    marks.emplace(id, model::Offset(in.take<std::int64_t>()));
+  }
+  if (!in.finished() || marks.size() != count) return malformed();
+  return marks;
+}
+
 std::vector<std::byte> encode_scrub_mark(const ScrubMark& mark) {
   FieldWriter out;
   out.put_bytes(mark.id.topic.bytes());

@@ -87,6 +87,11 @@ using DiskList = std::map<base::Uuid, std::string>;
 std::vector<std::byte> encode_disk_list(const DiskList& disks);
 Result<DiskList> decode_disk_list(base::Bytes body);
 
+/// High-water marks as they were seen lately, hints only.
+using Watermarks = std::map<model::PartitionId, model::Offset>;
+std::vector<std::byte> encode_watermarks(const Watermarks& marks);
+Result<Watermarks> decode_watermarks(base::Bytes body);
+
 /// How far the scrub of a disk is: behind `segment` of the partition `id`.
 struct ScrubMark {
   model::PartitionId id;

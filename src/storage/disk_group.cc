@@ -244,6 +244,7 @@ asio::awaitable<void> DiskGroup::recover_one(Run& run, std::size_t member) {
 }
 
 void DiskGroup::set_broker_epoch(std::int64_t epoch) {
+  broker_epoch_ = epoch;
   for (auto& member : members_) {
     if (member.disk) member.disk->set_broker_epoch(epoch);
   }
@@ -335,6 +336,19 @@ asio::awaitable<Result<void>> DiskGroup::create_logs(std::vector<LogSpec> specs)
     MQ_CO_TRY_VOID(co_await members_[i].disk->create_logs(std::move(by_member[i])));
   }
   co_return Result<void>();
+}
+
+std::int64_t DiskGroup::intact_since(const PartitionId& id) const {
+  const auto placed = placed_.find(id);
+  if (placed == placed_.end() || !members_[placed->second].disk) return broker_epoch_;
+  return members_[placed->second].disk->intact_since(id);
+}
+
+asio::awaitable<Result<void>> DiskGroup::replace_damaged(LogSpec spec, model::Offset start) {
+  const auto placed = placed_.find(spec.id);
+  if (placed == placed_.end()) co_return make_error_code(StorageErrc::not_found);
+  if (!usable(placed->second)) co_return make_error_code(StorageErrc::disk_failed);
+  co_return co_await members_[placed->second].disk->replace_damaged(std::move(spec), start);
 }
 
 asio::awaitable<Result<void>> DiskGroup::delete_topic(base::Uuid topic) {

@@ -64,6 +64,11 @@ class DiskGroup {
   /// much counts for less; one that was tried before stays where it was. Errors: those of
   /// Disk::create_logs(); storage_full or disk_failed when no disk takes any.
   asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs);
+  /// As Disk::intact_since(), of the disk where the replica is; the broker's epoch if there is
+  /// none.
+  [[nodiscard]] std::int64_t intact_since(const model::PartitionId& id) const;
+  /// As Disk::replace_damaged().
+  asio::awaitable<Result<void>> replace_damaged(LogSpec spec, model::Offset start);
   /// From every disk that can be reached. disk_failed: the rest can go only after a start at which
   /// all disks are there.
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic);
@@ -91,7 +96,8 @@ class DiskGroup {
   base::Runtime& home_;
   std::map<model::PartitionId, std::size_t> placed_;  // where a directory may be
   std::set<model::PartitionId> missing_;
-  bool absent_ = false;               // a disk of an earlier run is not there
+  bool absent_ = false;  // a disk of an earlier run is not there
+  std::int64_t broker_epoch_ = -1;
   std::set<std::size_t> recovering_;  // members under way in recover()
   std::string refusal_;
 };

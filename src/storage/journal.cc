@@ -18,6 +18,14 @@ constexpr int kWindowShare = 2;
 /// What an entry takes beside its own bytes, generously.
 constexpr std::uint64_t kEntryOverhead = 128;
 
+/// Where the log ends behind this entry, if it changes that.
+const SyncPoint* cut_end(const JournalContent* content) {
+  if (content == nullptr) return nullptr;
+  if (const auto* cut = std::get_if<JournalCut>(content)) return &cut->end;
+  if (const auto* restart = std::get_if<JournalRestart>(content)) return &restart->start;
+  return nullptr;
+}
+
 }  // namespace
 
 Journal::Journal(std::shared_ptr<DiskState> disk, std::shared_ptr<Flusher> flusher)
@@ -133,26 +141,6 @@ void Journal::synced(const std::shared_ptr<JournalLog>& log, const SyncPoint& po
   }
   log->recovery_point_ = point;
   queue_locked(log);
-}
-
-std::uint64_t Journal::cut(const std::shared_ptr<JournalLog>& log, const JournalCut& cut,
-                           JournalDone done) {
-  std::unique_lock lock(mutex_);
-  if (log->closed_ || !begun_ || ended_ || disk_->failed()) {
-    lock.unlock();
-    done(false);
-    return log->cuts_;
-  }
-  std::erase_if(log->items_, [](const Item& item) {
-    return std::holds_alternative<JournalLog::Append>(item.what);
-  });
-  log->append_bytes_ = 0;
-  log->recovery_point_.reset();
-  log->bypassing_ = false;
-  log->end_ = cut.end;
-  log->items_.push_back({JournalContent(cut), {}, std::move(done)});
-  queue_locked(log);
-  return ++log->cuts_;
 }
 
 void Journal::close(JournalLog& log) {
@@ -416,6 +404,21 @@ void Journal::take_recovery_point_locked(const std::shared_ptr<JournalLog>& log,
   advance(group, log, point);
 }
 
+/// With the recovery point: that what lies below the cut is synced, so that from here on no file is
+/// kept for this log, whose syncs are held back until the cut is done.
+void Journal::take_cut_locked(const std::shared_ptr<JournalLog>& log, Group& group) {
+  Item item = std::move(log->items_.front());
+  log->items_.pop_front();
+  const auto& content = std::get<JournalContent>(item.what);
+  log->end_ = *cut_end(&content);
+  log->recovery_point_.reset();
+  ++log->cuts_;
+  if (std::holds_alternative<JournalCut>(content))
+    group.entries.push_back(
+        {log->id_, log, {JournalContent(JournalRecoveryPoint{log->end_}), {}, {}}});
+  group.entries.push_back({log->id_, log, std::move(item)});
+}
+
 /// A log's entries in a group lie together, so the newest point takes the place of the one before.
 void Journal::advance(Group& group, const std::shared_ptr<JournalLog>& log,
                       const SyncPoint& point) {
@@ -458,6 +461,11 @@ bool Journal::take_from_locked(const std::shared_ptr<JournalLog>& log, Group& gr
       advance(group, log, append->end);
     } else if (bytes + kEntryOverhead > bytes_left) {
       return true;
+    } else if (const auto* cut = cut_end(std::get_if<JournalContent>(&item.what))) {
+      end = cut->offset;
+      take_cut_locked(log, group);
+      spend(kEntryOverhead);
+      continue;
     }
     image_taken = image_taken || !item.image.empty();
     spend(bytes);

@@ -66,15 +66,15 @@ class Journal : public std::enable_shared_from_this<Journal> {
   void image_ahead(const std::shared_ptr<JournalLog>& log, std::uint64_t position,
                    std::vector<std::byte> bytes, const SyncPoint& end, JournalDone done);
   void image_used(const std::shared_ptr<JournalLog>& log, const SyncPoint& end, bool appended);
+  /// A JournalCut, below whose end everything is synced, or a JournalRestart: until it is in a
+  /// group the log is as before, and its recovery point must be free to move, since the group may
+  /// be waiting for it. In the group the log gets one more cut, which results from then on have to
+  /// name. Nothing may be appended before `done`.
   void note(const std::shared_ptr<JournalLog>& log, JournalContent content, JournalDone done = {});
   /// About the disk (id zero) or a partition that has no log here.
   void note(const model::PartitionId& id, JournalContent content, JournalDone done = {});
   /// The segments are synced up to `point`; results from before the newest cut are dropped.
   void synced(const std::shared_ptr<JournalLog>& log, const SyncPoint& point, std::uint64_t cuts);
-  /// Drops what waits and records that the log ends at `cut.end`. Returns the number of cuts, which
-  /// later results name.
-  std::uint64_t cut(const std::shared_ptr<JournalLog>& log, const JournalCut& cut,
-                    JournalDone done);
   /// A log that was to be recovered stays offline: from now on snapshots say this of it.
   void give_up(const model::PartitionId& id, const JournalLogState& state);
   /// Whoever waits for something durable is told that it never will be.
@@ -125,6 +125,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   Group take(std::uint64_t bytes_max, bool only_recovery_points);
   bool take_from_locked(const std::shared_ptr<JournalLog>& log, Group& group,
                         std::uint64_t& bytes_left);
+  static void take_cut_locked(const std::shared_ptr<JournalLog>& log, Group& group);
   static void advance(Group& group, const std::shared_ptr<JournalLog>& log, const SyncPoint& point);
   void take_recovery_point_locked(const std::shared_ptr<JournalLog>& log, Group& group);
   void note_taking_part_locked(const Group& group);

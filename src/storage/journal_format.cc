@@ -74,6 +74,7 @@ void put(FieldWriter& out, const JournalLogState& state) {
   put(out, state.epoch_start);
   out.put(static_cast<std::uint8_t>(state.cut.has_value()));
   if (state.cut) put_sync_point(out, *state.cut);
+  out.put(state.intact_since);
 }
 
 /// Fields of an entry about which a value can be wrong although the checksum holds.
@@ -100,6 +101,7 @@ struct EntryFields {
     const auto cut = in.take<std::uint8_t>();
     valid = valid && cut <= 1;
     if (cut == 1) state.cut = take_sync_point(in);
+    state.intact_since = in.take<std::int64_t>();
     return state;
   }
   [[nodiscard]] bool good() const { return valid && in.finished(); }
@@ -133,6 +135,7 @@ struct ContentWriter {
   void operator()(const JournalRecoveryPoint& moved) const { put_sync_point(out, moved.point); }
   void operator()(const JournalCreate& create) const {
     out.put(static_cast<std::uint8_t>(create.durability));
+    out.put(create.intact_since);
   }
   void operator()(const JournalDurability& change) const {
     out.put(static_cast<std::uint8_t>(change.durability));
@@ -146,6 +149,11 @@ struct ContentWriter {
   }
   void operator()(const JournalSnapshotLog& log) const { put(out, log.state); }
   void operator()(const JournalDiskChange& change) const { put(out, change.disk); }
+  void operator()(const JournalRestart& restart) const {
+    put_sync_point(out, restart.start);
+    out.put(restart.epoch.value());
+    out.put(restart.intact_since);
+  }
 };
 
 JournalContent take_content(std::uint8_t kind, EntryFields& fields, Bytes bytes) {
@@ -183,8 +191,12 @@ JournalContent take_content(std::uint8_t kind, EntryFields& fields, Bytes bytes)
       return JournalEpochStart{take_epoch_start(in)};
     case JournalRecoveryPoint::kKind:
       return JournalRecoveryPoint{take_sync_point(in)};
-    case JournalCreate::kKind:
-      return JournalCreate{fields.take_durability()};
+    case JournalCreate::kKind: {
+      JournalCreate create;
+      create.durability = fields.take_durability();
+      create.intact_since = in.take<std::int64_t>();
+      return create;
+    }
     case JournalDurability::kKind: {
       JournalDurability change;
       change.durability = fields.take_durability();
@@ -204,6 +216,13 @@ JournalContent take_content(std::uint8_t kind, EntryFields& fields, Bytes bytes)
       return JournalSnapshotLog{fields.take_state()};
     case JournalDiskChange::kKind:
       return JournalDiskChange{take_disk(in)};
+    case JournalRestart::kKind: {
+      JournalRestart restart;
+      restart.start = take_sync_point(in);
+      restart.epoch = LeaderEpoch(in.take<std::int32_t>());
+      restart.intact_since = in.take<std::int64_t>();
+      return restart;
+    }
     default:
       fields.valid = false;
       return JournalDelete{};

@@ -76,6 +76,9 @@ struct JournalLogState {
   EpochStart epoch_start{model::LeaderEpoch(-1), model::Offset(0)};  ///< the newest
   /// A cut whose end on the files was not recorded yet.
   std::optional<SyncPoint> cut;
+  /// Of this replica alone: the broker epoch since which nothing of it can be missing, -1: as of
+  /// the disk.
+  std::int64_t intact_since = -1;
   friend bool operator==(const JournalLogState&, const JournalLogState&) = default;
 };
 
@@ -113,8 +116,10 @@ struct JournalRecoveryPoint {
   SyncPoint point;
   static constexpr std::uint8_t kKind = 6;
 };
+/// An empty log that begins at 0, whatever was there before.
 struct JournalCreate {
   model::Durability durability = model::Durability::disk;
+  std::int64_t intact_since = -1;
   static constexpr std::uint8_t kKind = 7;
 };
 struct JournalDurability {
@@ -142,10 +147,19 @@ struct JournalDiskChange {
   static constexpr std::uint8_t kKind = 12;
 };
 
+/// The log is empty and begins at `start` now, whatever its directory holds; `epoch` is the one
+/// that wants it so. `intact_since`: as in JournalLogState, if it is higher.
+struct JournalRestart {
+  SyncPoint start;
+  model::LeaderEpoch epoch;
+  std::int64_t intact_since = -1;
+  static constexpr std::uint8_t kKind = 13;
+};
+
 using JournalContent =
     std::variant<JournalAppend, JournalImage, JournalCut, JournalLogStart, JournalEpochStart,
                  JournalRecoveryPoint, JournalCreate, JournalDurability, JournalDelete,
-                 JournalSnapshot, JournalSnapshotLog, JournalDiskChange>;
+                 JournalSnapshot, JournalSnapshotLog, JournalDiskChange, JournalRestart>;
 
 struct JournalEntry {
   model::PartitionId id;  ///< zero for entries about the disk

@@ -63,9 +63,9 @@ Result<InspectedJournal> for_each_journal_group(
 }
 
 std::string_view journal_entry_name(const JournalContent& content) noexcept {
-  static constexpr std::array<std::string_view, 13> kNames = {
+  static constexpr std::array<std::string_view, 14> kNames = {
       "",       "append",     "image",  "cut",      "log start", "epoch start", "recovery point",
-      "create", "durability", "delete", "snapshot", "partition", "disk"};
+      "create", "durability", "delete", "snapshot", "partition", "disk",        "restart"};
   return kNames[std::visit([](const auto& what) { return what.kKind; }, content)];
 }
 

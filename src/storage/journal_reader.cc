@@ -273,7 +273,7 @@ void Replayer::apply(const JournalEntry& entry, std::uint64_t body_at) {
     take_snapshot(entry.id, log->state);
   } else if (const auto* create = std::get_if<JournalCreate>(&content)) {
     replay_.deleted.erase(entry.id);
-    replay_.logs[entry.id] = {created_log(create->durability), {}, Offset(0), {}};
+    replay_.logs[entry.id] = {created_log(*create), {}, Offset(0), {}};
   } else if (std::holds_alternative<JournalDelete>(content)) {
     replay_.logs.erase(entry.id);
     replay_.deleted.insert(entry.id);
@@ -288,6 +288,11 @@ void Replayer::apply(const JournalEntry& entry, std::uint64_t body_at) {
       take_image(known, *image, at(image->bytes));
     } else if (const auto* cut = std::get_if<JournalCut>(&content)) {
       if (!MQ_MUTANT("journal_replay_without_cuts")) take_cut(known, *cut);
+    } else if (const auto* restart = std::get_if<JournalRestart>(&content)) {
+      apply_restart(known.state, *restart);
+      known.writes.clear();
+      known.covered_from = restart->start.offset;
+      known.lowest_cut = restart->start;
     } else if (const auto* start = std::get_if<JournalLogStart>(&content)) {
       known.state.log_start = std::max(known.state.log_start, start->offset);
     } else if (const auto* epoch = std::get_if<JournalEpochStart>(&content)) {

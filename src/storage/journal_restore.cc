@@ -6,6 +6,7 @@
 #include <map>
 
 #include "model/record_batch.h"
+#include "storage/log_files.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -22,7 +23,7 @@ class Restorer {
       : files_(files), directory_(directory), replay_(replay), problem_(problem) {}
 
   Result<void> put_back(const ReplayedLog& log, Offset log_start);
-  Result<void> finish_cut(const SyncPoint& end);
+  Result<void> finish_cut(const JournalLogState& state);
   Result<void> sync();
 
   std::vector<RestoredBatch> restored;
@@ -129,7 +130,9 @@ Result<void> Restorer::put_back(const ReplayedLog& log, Offset log_start) {
 }
 
 /// The record of the cut is durable, so nothing above it may come back.
-Result<void> Restorer::finish_cut(const SyncPoint& end) {
+Result<void> Restorer::finish_cut(const JournalLogState& state) {
+  const SyncPoint& end = *state.cut;
+  if (begins_anew(state)) return empty_log_directory(files_, directory_, end.segment_base);
   MQ_TRY(const auto entries, files_.list_directory(directory_));
   for (const auto& entry : entries) {
     const auto base = parse_segment_file_name(entry.name);
@@ -162,7 +165,7 @@ Result<std::vector<RestoredBatch>> restore_from_journal(base::FileSystem& files,
   Restorer restorer(files, directory, replay, problem);
   // The cut first: what the journal holds now was appended behind it, or lies below.
   if (log.state.cut) {
-    MQ_TRY_VOID(restorer.finish_cut(*log.state.cut));
+    MQ_TRY_VOID(restorer.finish_cut(log.state));
   }
   MQ_TRY_VOID(restorer.put_back(log, log_start));
   MQ_TRY_VOID(restorer.sync());
@@ -170,6 +173,14 @@ Result<std::vector<RestoredBatch>> restore_from_journal(base::FileSystem& files,
 }
 
 LogCheckpoint merge_checkpoint(LogCheckpoint checkpoint, const ReplayedLog& log) {
+  if (begins_anew(log.state)) {
+    const auto id = checkpoint.id;
+    checkpoint = {};
+    checkpoint.id = id;
+    checkpoint.log_start_offset = log.state.log_start;
+    checkpoint.recovery_point = *log.state.cut;
+    return checkpoint;
+  }
   checkpoint.log_start_offset = std::max(checkpoint.log_start_offset, log.state.log_start);
   if (!log.lowest_cut || checkpoint.recovery_point.offset <= log.lowest_cut->offset)
     return checkpoint;

@@ -31,9 +31,23 @@ void apply_append(JournalLogState& state, Offset durable, Offset end) {
   state.end = std::max(state.end, end);
 }
 
-JournalLogState created_log(model::Durability durability) {
+void apply_restart(JournalLogState& state, const JournalRestart& restart) {
+  const SyncPoint& start = restart.start;
+  state.recovery_point = start;
+  state.end = state.durable = state.log_start = state.epoch_start.start_offset = start.offset;
+  state.cut = start;
+  state.intact_since = std::max(state.intact_since, restart.intact_since);
+}
+
+bool begins_anew(const JournalLogState& state) {
+  return state.cut && state.cut->offset == state.log_start &&
+         state.cut->segment_base == state.log_start;
+}
+
+JournalLogState created_log(const JournalCreate& create) {
   JournalLogState state;
-  state.durability = durability;
+  state.durability = create.durability;
+  state.intact_since = create.intact_since;
   state.recovery_point.offset = state.recovery_point.segment_base = Offset(0);
   state.end = state.durable = Offset(0);
   return state;

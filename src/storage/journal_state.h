@@ -14,7 +14,10 @@ void apply_cut(JournalLogState& state, const JournalCut& cut);
 void apply_recovery_point(JournalLogState& state, const SyncPoint& point);
 void apply_epoch_start(JournalLogState& state, const EpochStart& start);
 void apply_append(JournalLogState& state, model::Offset durable, model::Offset end);
-[[nodiscard]] JournalLogState created_log(model::Durability durability);
+void apply_restart(JournalLogState& state, const JournalRestart& restart);
+[[nodiscard]] JournalLogState created_log(const JournalCreate& create);
+/// A restart that is not done in the files yet: nothing that lies there is the log's.
+[[nodiscard]] bool begins_anew(const JournalLogState& state);
 
 /// Bytes in a journal file that belong at a place in a segment.
 struct JournalWrite {

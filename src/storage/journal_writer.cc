@@ -16,7 +16,7 @@ constexpr std::uint64_t kGroupBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kGroupShare = 4;
 constexpr std::uint64_t kBypassShare = 8;
 constexpr std::uint64_t kRecoveryPointEntryBytes = kJournalEntryHeaderBytes + 44;
-constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 141;
+constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 149;
 /// A file is of use only with room for much more than its snapshot.
 constexpr std::uint64_t kSnapshotShare = 8;
 constexpr auto kMakeFileAgain = std::chrono::seconds(10);
@@ -83,11 +83,13 @@ void Journal::encode(const Taken& taken) {
   if (std::holds_alternative<JournalImage>(content) && MQ_MUTANT("block_image_left_out")) return;
   builder_.add(id, content);
   if (const auto* create = std::get_if<JournalCreate>(&content)) {
-    states_[id] = created_log(create->durability);
+    states_[id] = created_log(*create);
   } else if (std::holds_alternative<JournalDelete>(content)) {
     states_.erase(id);
   } else if (const auto* cut = std::get_if<JournalCut>(&content)) {
     apply_cut(states_[id], *cut);
+  } else if (const auto* restart = std::get_if<JournalRestart>(&content)) {
+    apply_restart(states_[id], *restart);
   } else if (const auto* moved = std::get_if<JournalRecoveryPoint>(&content)) {
     apply_recovery_point(states_[id], moved->point);
   } else if (const auto* start = std::get_if<JournalLogStart>(&content)) {
@@ -167,7 +169,8 @@ void Journal::settle_needs(const Group& group) {
   for (const auto& taken : group.entries) {
     const auto* content = std::get_if<JournalContent>(&taken.item.what);
     if (!content) continue;
-    const bool gone = std::holds_alternative<JournalDelete>(*content);
+    const bool gone = std::holds_alternative<JournalDelete>(*content) ||
+                      std::holds_alternative<JournalRestart>(*content);
     const auto* cut = std::get_if<JournalCut>(content);
     if (!gone && !cut && !std::holds_alternative<JournalRecoveryPoint>(*content)) continue;
     const auto state = states_.find(taken.id);

@@ -215,7 +215,9 @@ asio::awaitable<Result<void>> LocalDisk::create_logs(std::vector<LogSpec> specs)
     auto log = open_log(specs[i], std::move((*made)[i]));
     if (!log) co_return make_error_code(StorageErrc::io_failed);
     logs_[specs[i].id] = *log;
-    journal_->note(specs[i].id, JournalCreate{specs[i].settings.durability});
+    const auto durability = specs[i].settings.durability;
+    replicas_[specs[i].id] = {broker_epoch_, durability == model::Durability::memory};
+    journal_->note(specs[i].id, JournalCreate{durability, broker_epoch_});
   }
   co_return co_await journal_settled();
 }
@@ -246,6 +248,7 @@ asio::awaitable<void> LocalDisk::close_and_forget(PartitionId id) {
   }
   kept_.erase(id);
   kept_states_.erase(id);
+  replicas_.erase(id);
 }
 
 asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
@@ -257,6 +260,13 @@ asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
   std::vector<std::string> doomed{id.text()};
   MQ_CO_TRY_VOID(co_await remove_directories(std::move(doomed)));
   co_return co_await sync_own_directory();
+}
+
+std::int64_t LocalDisk::intact_since(const PartitionId& id) const {
+  const auto found = replicas_.find(id);
+  if (found == replicas_.end()) return broker_epoch_;
+  const IntactSince disk = intact_since();
+  return std::max(found->second.since, found->second.memory ? disk.memory : disk.disk);
 }
 
 asio::awaitable<Result<void>> LocalDisk::delete_topic(base::Uuid topic) {
@@ -340,6 +350,7 @@ asio::awaitable<Result<void>> LocalDisk::sync_own_directory() {
 void LocalDisk::start() {
   tasks_.spawn("storage checkpoint", keep_checkpoint());
   tasks_.spawn("storage sync of memory logs", keep_memory_logs_synced());
+  tasks_.spawn("storage high-water marks", keep_watermarks());
   tasks_.spawn("storage retention", keep_retention());
   tasks_.spawn("storage space watch", watch_space());
   tasks_.spawn("storage scrub", scrubber_.run());
@@ -388,6 +399,42 @@ asio::awaitable<void> LocalDisk::keep_memory_logs_synced() {
     if (!running) co_return;
     for (const auto& log : logs()) log->worker().post([log] { log->request_sync(); });
   }
+}
+
+asio::awaitable<void> LocalDisk::keep_watermarks() {
+  while (true) {
+    const bool running = co_await pause(state_->config.watermark_interval);
+    if (!running) co_return;
+    static_cast<void>(co_await write_watermarks());
+  }
+}
+
+Watermarks LocalDisk::watermarks() const {
+  Watermarks marks;
+  for (const auto& [id, log] : logs_) {
+    const Offset mark = log->recent_high_watermark_hint();
+    if (mark >= Offset(0)) marks.emplace(id, mark);
+  }
+  return marks;
+}
+
+/// Hints: on a full disk the old ones must do.
+asio::awaitable<Result<void>> LocalDisk::write_watermarks() {
+  auto marks = watermarks();
+  if (marks == watermarks_written_) co_return Result<void>();
+  const auto path = path_of(kWatermarksFile);
+  Result<void> saved;
+  const auto work = [&] {
+    saved = save_sealed(state_->files, path, kWatermarksMagic, encode_watermarks(marks));
+  };
+  co_await state_->executor.run(work);
+  if (saved) {
+    watermarks_written_ = std::move(marks);
+  } else if (saved.error() != make_error_code(base::BaseErrc::no_space)) {
+    state_->fail("write", path, saved.error());
+    co_return make_error_code(StorageErrc::disk_failed);
+  }
+  co_return Result<void>();
 }
 
 asio::awaitable<void> LocalDisk::keep_retention() {
@@ -506,6 +553,7 @@ asio::awaitable<Result<void>> LocalDisk::stop() {
   std::uint64_t last_group = 0;
   if (result) last_group = co_await conclude_journal();
   if (result) result = co_await checkpoint_.write();
+  if (result) result = co_await write_watermarks();
   if (result) result = co_await write_clean_marker(last_group);
   co_await end_all();
   co_return result;

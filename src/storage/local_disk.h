@@ -26,6 +26,7 @@ class LocalDisk final : public Disk {
 
   void set_broker_epoch(std::int64_t epoch) override { broker_epoch_ = epoch; }
   IntactSince intact_since() const override { return journal_->disk_state().intact; }
+  std::int64_t intact_since(const model::PartitionId& id) const override;
   asio::awaitable<Result<RecoverySummary>> recover(
       std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
       std::function<void(const RecoveryProgress&)> progress) override;
@@ -38,6 +39,7 @@ class LocalDisk final : public Disk {
   std::vector<model::PartitionId> partitions() const override;
   asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs) override;
   asio::awaitable<Result<void>> delete_log(model::PartitionId id) override;
+  asio::awaitable<Result<void>> replace_damaged(LogSpec spec, model::Offset start) override;
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic) override;
   void give_up_deletions() override { giving_up_deletions_ = true; }
   const DiskIdentity& identity() const override { return identity_; }
@@ -54,6 +56,11 @@ class LocalDisk final : public Disk {
 
  private:
   using LogPtr = std::shared_ptr<LocalLog>;
+  /// What intact_since() goes by.
+  struct Replica {
+    std::int64_t since = -1;  // of this one alone; -1: as of the disk
+    bool memory = false;      // its confirmed ends counted as those of durability `memory`
+  };
   /// What the directory held when this run began.
   struct Found {
     Checkpoint checkpoint;
@@ -66,6 +73,7 @@ class LocalDisk final : public Disk {
     std::vector<std::string> strangers;
     std::optional<JournalReplay> replay;
     bool journal_is_new = false;
+    Watermarks watermarks;
   };
   struct RecoveryRun;
 
@@ -91,6 +99,11 @@ class LocalDisk final : public Disk {
   asio::awaitable<void> watch_recovery(RecoveryRun& run);
   void say_ready(const model::PartitionId& id);
   asio::awaitable<void> recover_some(RecoveryRun& run);
+  [[nodiscard]] bool is_listed(const model::PartitionId& id, const Found& found) const;
+  [[nodiscard]] bool lost_with_its_directory(const model::PartitionId& id,
+                                             const Found& found) const;
+  void note_replica(const LogSpec& spec, const Found& found, bool offline);
+  asio::awaitable<Result<void>> record_lost(const LogSpec& spec, const RecoveryRun& run);
   Result<RecoveredLog> recover_one(const LogSpec& spec, const Found& found);
   Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
   void keep_offline(const LogSpec& spec, RecoveryRun& run);
@@ -105,6 +118,9 @@ class LocalDisk final : public Disk {
   asio::awaitable<void> keep_checkpoint();
   asio::awaitable<bool> checkpoint_wanted(base::TimePoint due);
   asio::awaitable<void> keep_memory_logs_synced();
+  asio::awaitable<void> keep_watermarks();
+  [[nodiscard]] Watermarks watermarks() const;
+  asio::awaitable<Result<void>> write_watermarks();
   asio::awaitable<void> keep_retention();
   asio::awaitable<void> watch_space();
   asio::awaitable<void> check_space();
@@ -125,6 +141,13 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> write_clean_marker(std::uint64_t journal_group);
   asio::awaitable<void> end_all();
 
+  // Replacing a damaged log (local_disk_replace.cc).
+  [[nodiscard]] Result<void> may_replace(const model::PartitionId& id) const;
+  asio::awaitable<Result<void>> put_directory_away(model::PartitionId id);
+  asio::awaitable<Result<void>> record_replaced(LogSpec spec, model::Offset start);
+  asio::awaitable<Result<void>> make_replacement(LogSpec spec, model::Offset start);
+  Result<void> serve_replacement(const LogSpec& spec, RecoveredLog made);
+
   std::shared_ptr<DiskState> state_;
   std::shared_ptr<DiskState::Listener> listener_;
   std::shared_ptr<Flusher> flusher_;
@@ -134,10 +157,12 @@ class LocalDisk final : public Disk {
   DiskIdentity identity_;
   std::map<base::Runtime*, std::unique_ptr<TailBudget>> budgets_;
   std::map<model::PartitionId, LogPtr> logs_;
+  std::map<model::PartitionId, Replica> replicas_;
   Checkpoint kept_;  // of logs that are offline: what an earlier run knew of them
   std::map<model::PartitionId, JournalLogState> kept_states_;  // the same for the journal
   CheckpointWriter checkpoint_;
   Scrubber scrubber_;
+  Watermarks watermarks_written_;
   Flusher::Progress checkpointed_;  // what the newest checkpoint knows at least
   base::TaskGroup tasks_;
   base::WaitList wake_;

@@ -4,6 +4,7 @@
 #include "base/mutants.h"
 #include "base/run_on.h"
 #include "storage/local_disk.h"
+#include "storage/log_files.h"
 #include "storage/sealed_file.h"
 #include "storage/space_reserve.h"
 #include "storage/storage_format.h"
@@ -22,6 +23,12 @@ bool is_missing(const Error& error) { return error == make_error_code(base::Base
 bool is_full(const Error& error) {
   return error == make_error_code(base::BaseErrc::no_space) ||
          error == make_error_code(StorageErrc::storage_full);
+}
+
+/// Its confirmed ends may have counted before they were durable.
+bool counts_as_memory(const JournalLogState& state) {
+  const Offset durable = std::max(state.durable, state.recovery_point.offset);
+  return state.durability == model::Durability::memory || state.disk_from > durable;
 }
 
 /// What the segments may lack.
@@ -266,6 +273,8 @@ Result<LocalDisk::Found> LocalDisk::look() {
     found.journal_group = clean->journal_group;
     for (const auto& log : clean->logs) found.clean.emplace(log.id, log);
   }
+  auto marks = load_disk_file(files, path, kWatermarksFile, kWatermarksMagic, decode_watermarks);
+  if (marks) found.watermarks = *std::move(marks);
   const auto run = load_disk_file(files, path, kRunMarkerFile, kRunMarkerMagic, decode_run_marker);
   if (run) found.run = *run;
   return found;
@@ -332,7 +341,10 @@ JournalStart LocalDisk::journal_start(const Found& found) const {
   start.secret = state_->home.random();
   start.logs = kept_states_;
   for (const auto& [id, log] : logs_) {
-    if (log->sync_state()) start.logs[id] = log->journal_state();
+    if (!log->sync_state()) continue;
+    start.logs[id] = log->journal_state();
+    const auto replica = replicas_.find(id);
+    if (replica != replicas_.end()) start.logs[id].intact_since = replica->second.since;
   }
   const JournalReplay& replay = *found.replay;
   start.disk = replay.disk;
@@ -428,14 +440,7 @@ Result<void> LocalDisk::put_away_unknown(Found& found, const std::set<PartitionI
         static_cast<void>(files.remove_file(path_of(id.text()) + "/" + entry.name));
       continue;
     }
-    std::string to = unknown + "/" + id.text();
-    for (int n = 1; n < 1000; ++n) {
-      MQ_TRY(const bool taken, files.exists(to));
-      if (!taken) break;
-      to = fmt::format("{}/{}.{}", unknown, id.text(), n);
-    }
-    MQ_TRY_VOID(files.rename(path_of(id.text()), to));
-    MQ_TRY_VOID(files.sync_directory(unknown));
+    MQ_TRY(const auto to, put_away(files, state_->path, id.text()));
     base::log_warning("storage", "disk {}: the metadata does not know {}: kept as {}", state_->path,
                       id.text(), to);
     summary.moved_to_unknown.push_back(id.text());
@@ -455,6 +460,11 @@ Result<void> LocalDisk::put_away_unknown(Found& found, const std::set<PartitionI
 asio::awaitable<void> LocalDisk::recover_some(RecoveryRun& run) {
   while (run.next < run.specs.size() && !run.error) {
     const LogSpec spec = run.specs[run.next++];
+    const auto recorded = co_await record_lost(spec, run);
+    if (!recorded) {
+      run.error = recorded.error();
+      co_return;
+    }
     Result<RecoveredLog> recovered = make_error_code(StorageErrc::closed);
     const auto work = [&] { recovered = recover_one(spec, run.found); };
     co_await state_->executor.run(work);
@@ -470,6 +480,41 @@ asio::awaitable<void> LocalDisk::recover_some(RecoveryRun& run) {
     ++run.progress.partitions_done;
     if (run.early && std::ranges::count(run.cut, spec.id) == 0) say_ready(spec.id);
   }
+}
+
+bool LocalDisk::is_listed(const PartitionId& id, const Found& found) const {
+  return found.replay && !found.replay->lost && found.replay->logs.contains(id);
+}
+
+/// What was confirmed of it may have been in the directory alone, and nothing else will tell at the
+/// next start: what was synced takes it offline.
+bool LocalDisk::lost_with_its_directory(const PartitionId& id, const Found& found) const {
+  if (found.directories.contains(id) || !is_listed(id, found)) return false;
+  const auto& state = found.replay->logs.at(id).state;
+  return !begins_anew(state) && counts_as_memory(state);
+}
+
+/// Durably before its directory is made anew.
+asio::awaitable<Result<void>> LocalDisk::record_lost(const LogSpec& spec, const RecoveryRun& run) {
+  if (!run.early || !lost_with_its_directory(spec.id, run.found)) co_return Result<void>();
+  if (run.found.replay->logs.at(spec.id).state.recovery_point.offset > Offset(0))
+    co_return Result<void>();
+  journal_->note(spec.id, JournalCreate{spec.settings.durability, broker_epoch_});
+  const auto noted = co_await journal_settled();
+  co_return noted;
+}
+
+/// Rule by rule what may be missing in this replica alone.
+void LocalDisk::note_replica(const LogSpec& spec, const Found& found, bool offline) {
+  Replica replica{-1, spec.settings.durability == model::Durability::memory};
+  if (is_listed(spec.id, found)) {
+    const auto& state = found.replay->logs.at(spec.id).state;
+    replica = {state.intact_since, counts_as_memory(state)};
+  } else if (!found.journal_is_new && !found.replay->lost) {
+    replica.since = broker_epoch_;  // made in this run, or put here by somebody
+  }
+  if (offline || lost_with_its_directory(spec.id, found)) replica.since = broker_epoch_;
+  replicas_[spec.id] = replica;
 }
 
 Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& found) {
@@ -496,6 +541,11 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
     wanted.clean = clean->second;
   const auto attempt = [&]() -> Result<RecoveredLog> {
     if (found.directories.contains(spec.id)) return recover_log(*state_, wanted);
+    if (wanted.journal && begins_anew(wanted.journal->state)) {
+      wanted.start = wanted.journal->state.log_start;
+      MQ_TRY_VOID(create_log_files(*state_, std::span(&wanted, 1)));
+      return recover_log(*state_, wanted);
+    }
     const bool synced =
         (wanted.checkpoint && wanted.checkpoint->recovery_point.offset > Offset(0)) ||
         (wanted.journal && wanted.journal->state.recovery_point.offset > Offset(0));
@@ -533,11 +583,14 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
   if (recovered.bytes_cut > 0) run.summary.cut.push_back(spec.id);
   const bool offline = static_cast<bool>(recovered.failure);
   if (offline) keep_offline(spec, run);
+  note_replica(spec, run.found, offline);
   MQ_TRY(auto log, open_log(spec, std::move(recovered)));
   if (!offline) kept_.erase(spec.id);
+  const auto mark = run.found.watermarks.find(spec.id);
+  if (mark != run.found.watermarks.end()) log->set_high_watermark_hint(mark->second);
   if (!offline && run.early) {
     if (!run.found.replay->logs.contains(spec.id))
-      journal_->note(spec.id, JournalCreate{spec.settings.durability});
+      journal_->note(spec.id, JournalCreate{spec.settings.durability, broker_epoch_});
     const auto known = run.found.replay->logs.find(spec.id);
     if (known != run.found.replay->logs.end() && known->second.state.cut) {
       run.cut.push_back(spec.id);
@@ -562,7 +615,7 @@ void LocalDisk::keep_offline(const LogSpec& spec, RecoveryRun& run) {
   keep.id = spec.id;
   const auto& replay = run.found.replay;
   const auto in_journal = replay ? replay->logs.find(spec.id) : decltype(replay->logs.end())();
-  JournalLogState state = created_log(spec.settings.durability);
+  JournalLogState state = created_log({spec.settings.durability, broker_epoch_});
   bool has_state = true;
   if (replay && !replay->lost && in_journal != replay->logs.end()) {
     // What it held is in the segments now, as far as it could be read.

@@ -50,6 +50,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   bool appends_inline() const override;
   asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner, base::MutableBytes batch,
                                                    model::RecordBatchView parsed) override;
+  Result<AppendInfo> append_replicated(base::Buffer owner, base::Bytes batch) override;
+  asio::awaitable<Result<AppendInfo>> append_replicated_later(base::Buffer owner,
+                                                              base::Bytes batch) override;
   const ProducerState* find_producer(std::int64_t producer_id) override;
   bool has_room_for_a_producer() const override { return producers_.has_room(); }
   model::Offset log_start_offset() const override { return log_start_; }
@@ -57,6 +60,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   model::Offset durable_offset() const override { return synced_.offset; }
   model::Offset confirmed_end() const override { return confirmed_; }
   model::LeaderEpoch leader_epoch() const override { return leader_epoch_; }
+  model::LeaderEpoch last_batch_epoch() const override { return end_.leader_epoch; }
   Result<void> start_epoch(model::LeaderEpoch epoch) override;
   const std::vector<EpochStart>& epoch_starts() const override { return epoch_starts_; }
   Result<ReadResult> read(model::Offset from, model::Offset limit, std::size_t bytes_max) override;
@@ -65,10 +69,19 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   asio::awaitable<Result<TimeLookup>> find_time(std::int64_t time_ms) override;
   asio::awaitable<Result<void>> trim(model::Offset to) override;
   asio::awaitable<Result<void>> truncate(model::Offset to, model::LeaderEpoch epoch) override;
+  asio::awaitable<Result<void>> restart_at(model::Offset start, model::LeaderEpoch epoch) override;
+  void set_high_watermark_hint(model::Offset offset) override {
+    high_watermark_hint_.store(offset.value(), std::memory_order_relaxed);
+  }
+  model::Offset high_watermark_hint() const override;
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   Error failure() const override;
   void set_settings(const model::TopicSettings& settings) override;
   const model::TopicSettings& settings() const override { return spec_.settings; }
+  /// As it was set; -1: never. Any thread.
+  [[nodiscard]] model::Offset recent_high_watermark_hint() const noexcept {
+    return model::Offset(high_watermark_hint_.load(std::memory_order_relaxed));
+  }
   std::uint64_t bytes_on_disk() const override { return sealed_bytes_ + end_.position; }
   /// bytes_on_disk() as of lately, on any thread.
   [[nodiscard]] std::uint64_t recent_bytes() const noexcept {
@@ -165,21 +178,36 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
            TailBudget& tail_budget, PersistLogStart persist);
   void attach();
 
-  // Appending (local_log.cc).
+  /// A batch on its way in.
+  struct Incoming {
+    base::Buffer owner;
+    model::RecordBatchView parsed;
+    base::MutableBytes to_stamp;  // the same bytes; empty: another broker has stamped them
+    [[nodiscard]] bool replicated() const noexcept { return to_stamp.empty(); }
+  };
+
+  // Appending (local_log_append.cc).
+  [[nodiscard]] Result<void> takes_appends() const;
+  [[nodiscard]] Result<void> may_append(const Incoming& incoming) const;
+  [[nodiscard]] std::int64_t append_time_of(const Incoming& incoming) const;
+  [[nodiscard]] AppendInfo stamp(const Incoming& incoming, std::int64_t time_ms) const;
+  Result<AppendInfo> append_now(Incoming incoming);
+  Result<void> wrote(base::Bytes batch, const Result<std::size_t>& taken);
+  void written(const AppendInfo& info, Incoming incoming);
+  void follow_epoch(const AppendInfo& info);
+  asio::awaitable<void> wait_for_room();
+  asio::awaitable<Result<AppendInfo>> append_when_possible(Incoming incoming);
+  asio::awaitable<Result<AppendInfo>> append_on_thread(Incoming incoming);
+
+  // Segments and their space (local_log_segments.cc).
+  static constexpr std::uint64_t kAllocateFrom = std::uint64_t{64}
+                                                 << 10;  // small ones take nothing
+  static constexpr std::uint64_t kAllocateStepMin = std::uint64_t{1} << 20;
   [[nodiscard]] bool must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const;
-  Result<void> may_append(const model::RecordBatchView& batch) const;
-  [[nodiscard]] std::int64_t next_append_time_ms() const;
-  AppendInfo stamp(base::MutableBytes batch, const model::RecordBatchView& parsed,
-                   std::int64_t time_ms);
   Result<void> roll();
   using Opened = Result<std::unique_ptr<base::File>>;
   Result<void> roll_into(Opened opened);
-  Result<void> wrote(base::Bytes batch, const Result<std::size_t>& taken);
-  asio::awaitable<void> wait_for_room();
   asio::awaitable<Result<void>> roll_later();
-  asio::awaitable<Result<AppendInfo>> append_on_thread(base::Buffer owner, base::MutableBytes batch,
-                                                       model::RecordBatchView parsed);
-  void written(const AppendInfo& info, base::Buffer owner, const model::RecordBatchView& batch);
   void allocate_ahead();
   void allocated(std::uint64_t end, Error error);
   void write_index(const Sealed& sealed, OffsetIndex index, TimeIndex times);
@@ -200,13 +228,15 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   // State (local_log.cc).
   void on_durable(const SyncPoint& point);
   void wake() { wake_.notify_all(); }
+  void confirm();
+  void changed() const;
+
+  // The journal, and what is written back (local_log_journal.cc).
   void journal_append(base::SharedBytes batch, model::Offset base, std::uint64_t position);
   [[nodiscard]] bool needs_image() const;
   [[nodiscard]] std::vector<std::byte> block_below(std::uint64_t position);
   void journal_image(std::uint64_t position);
   asio::awaitable<bool> image_first();
-  void confirm();
-  void changed() const;
 
   // Reading (local_log_read.cc).
   Result<void> check_readable(model::Offset from) const;
@@ -225,7 +255,10 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   // Cutting (local_log_cut.cc).
   class Cut;
+  asio::awaitable<Result<void>> may_cut(model::LeaderEpoch epoch);
   asio::awaitable<Result<void>> cut_off(model::Offset to, model::LeaderEpoch epoch);
+  asio::awaitable<Result<void>> begin_anew(model::Offset start, model::LeaderEpoch epoch);
+  asio::awaitable<Result<void>> end_at(std::shared_ptr<Cut> cut, model::LeaderEpoch epoch);
   void forget_above(const Cut& cut);
   asio::awaitable<Result<void>> finish_cut();
   static asio::awaitable<void> finish_cut_later(std::shared_ptr<LocalLog> self);
@@ -292,6 +325,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   bool may_append_ = false;  // start_epoch() came
   bool stopping_ = false;
   std::vector<EpochStart> epoch_starts_;
+  std::atomic<std::int64_t> high_watermark_hint_{-1};
 
   ProducerTable producers_;
   BatchPlace last_batch_;

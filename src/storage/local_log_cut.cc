@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "storage/batch_scanner.h"
 #include "storage/local_log.h"
+#include "storage/log_files.h"
 #include "storage/producer_recovery.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
@@ -16,34 +17,49 @@ namespace {
 constexpr auto kFinishCutAgain = std::chrono::seconds(1);
 }  // namespace
 
-/// One cut: where it goes, and the work on a disk thread before and after its record is durable.
+/// One cut, or the beginning anew of an empty log: where it goes, and the work on a disk thread
+/// before and after its record is durable.
 class LocalLog::Cut {
  public:
-  Cut(std::shared_ptr<DiskState> disk, const LocalLog& log, Offset to)
-      : disk_(std::move(disk)), log_(log), to_(to) {
-    base = log.end_.segment_base;
-    bytes_ = log.end_.position;
+  static Cut at(const LocalLog& log, Offset to) {
+    Cut cut(log, to);
+    cut.base = log.end_.segment_base;
+    cut.bytes_ = log.end_.position;
     for (const auto& sealed : log.sealed_) {
-      segments_.push_back({sealed.base, sealed.bytes});
+      cut.segments_.push_back({sealed.base, sealed.bytes});
       if (sealed.base <= to && to < sealed.end) {
-        base = sealed.base;
-        bytes_ = sealed.bytes;
+        cut.base = sealed.base;
+        cut.bytes_ = sealed.bytes;
       }
     }
     for (const auto& sealed : log.sealed_) {
-      if (sealed.end == base) before_ = sealed.base;
+      if (sealed.end == cut.base) cut.before_ = sealed.base;
     }
-    segments_.push_back({log.end_.segment_base, log.end_.position});
-    file = base == log.end_.segment_base ? log.active_ : nullptr;
+    cut.segments_.push_back({log.end_.segment_base, log.end_.position});
+    cut.file = cut.base == log.end_.segment_base ? log.active_ : nullptr;
+    return cut;
+  }
+  static Cut restart(const LocalLog& log, Offset start) {
+    Cut cut(log, start);
+    cut.base = start;
+    cut.anew = true;
+    cut.segments_.push_back({start, 0});
+    return cut;
   }
 
-  /// Finds the place; changes nothing. offset_out_of_range: no batch begins there.
+  /// Finds the place, or makes the new segment; what is in the log stays. offset_out_of_range: no
+  /// batch begins there.
   Result<void> look();
   /// The record of the cut is durable: nothing above it may stay.
   Result<void> carry_out();
   /// What the log remembers of producers now.
   Result<RecoveredProducers> find_producers(Offset log_start, std::vector<Offset> snapshots);
+  [[nodiscard]] JournalContent record(LeaderEpoch epoch) const {
+    if (anew) return JournalRestart{point, epoch, -1};
+    return JournalCut{point, epoch};
+  }
 
+  bool anew = false;
   Offset base;  ///< of the segment that is written on
   std::shared_ptr<base::File> file;
   SyncPoint point;
@@ -51,7 +67,10 @@ class LocalLog::Cut {
   TimeIndex times{Offset(0), 0};
 
  private:
+  Cut(const LocalLog& log, Offset to) : disk_(log.disk_), log_(log), to_(to) {}
+
   Result<void> look_before();
+  Result<void> make_segment();
 
   const std::shared_ptr<DiskState> disk_;
   const LocalLog& log_;  // what never changes of it
@@ -62,13 +81,16 @@ class LocalLog::Cut {
 };
 
 Result<void> LocalLog::Cut::look() {
-  if (!file) {
+  if (anew) {
+    MQ_TRY_VOID(make_segment());
+  } else if (!file) {
     MQ_TRY(file, disk_->files.open(log_.path_of(segment_file_name(base)), base::OpenMode::write));
   }
   index = OffsetIndex(base, disk_->config.index_stride_bytes);
   times = TimeIndex(base, disk_->config.index_stride_bytes);
   point.offset = point.segment_base = base;
   point.leader_epoch = LeaderEpoch(-1);
+  if (anew) return {};
   if (to_ == base) return look_before();
   BatchScanner scanner(*file, {0, base, {}, false}, bytes_, BatchScanner::Depth::headers);
   while (point.offset < to_) {
@@ -103,18 +125,29 @@ Result<void> LocalLog::Cut::look_before() {
   return {};
 }
 
+/// Above the log end: a start that does not find it recorded takes it for a torn tail.
+Result<void> LocalLog::Cut::make_segment() {
+  auto opened = disk_->files.open(log_.path_of(segment_file_name(base)), base::OpenMode::create);
+  if (!opened && opened.error() == make_error_code(base::BaseErrc::no_space))
+    return StorageErrc::storage_full;
+  if (!opened) return StorageErrc::io_failed;
+  file = *std::move(opened);
+  MQ_TRY(const auto size, file->size());
+  if (size != 0) return StorageErrc::io_failed;
+  return {};
+}
+
 /// From the end, so that a crash in between leaves a log without a gap.
 Result<void> LocalLog::Cut::carry_out() {
+  if (anew) return empty_log_directory(disk_->files, log_.directory_, base);
   while (segments_.back().base_offset != base) {
     const Offset gone = segments_.back().base_offset;
-    MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(index_file_name(gone))));
-    MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(time_index_file_name(gone))));
+    MQ_TRY_VOID(remove_segment_caches(disk_->files, log_.directory_, gone));
     MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(segment_file_name(gone))));
     segments_.pop_back();
   }
   segments_.back().bytes = point.position;
-  MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(index_file_name(base))));
-  MQ_TRY_VOID(remove_if_there(disk_->files, log_.path_of(time_index_file_name(base))));
+  MQ_TRY_VOID(remove_segment_caches(disk_->files, log_.directory_, base));
   MQ_TRY_VOID(file->truncate(point.position));
   MQ_TRY_VOID(file->sync_all());
   return disk_->files.sync_directory(log_.directory_);
@@ -132,13 +165,19 @@ Result<RecoveredProducers> LocalLog::Cut::find_producers(Offset log_start,
   return recover_producers(disk_->files, spec);
 }
 
-asio::awaitable<Result<void>> LocalLog::truncate(Offset to, LeaderEpoch epoch) {
+/// Waits until nobody else moves the log's ends.
+asio::awaitable<Result<void>> LocalLog::may_cut(LeaderEpoch epoch) {
   MQ_CO_TRY_VOID(check_readable(log_start_));
-  const Visit visit(*this);
   while ((retaining_ || writing_) && !failure() && !stopping_) co_await wake_.wait();
   MQ_CO_TRY_VOID(check_readable(log_start_));
   if (stopping_) co_return make_error_code(StorageErrc::closed);
   if (epoch < leader_epoch_) co_return make_error_code(StorageErrc::stale_leader_epoch);
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<void>> LocalLog::truncate(Offset to, LeaderEpoch epoch) {
+  const Visit visit(*this);
+  MQ_CO_TRY_VOID(co_await may_cut(epoch));
   if (to < std::max(log_start_, wanted_start_) || to > end_.offset)
     co_return make_error_code(StorageErrc::offset_out_of_range);
   if (to == end_.offset) co_return Result<void>();
@@ -149,6 +188,20 @@ asio::awaitable<Result<void>> LocalLog::truncate(Offset to, LeaderEpoch epoch) {
   cutting_ = false;
   end_retaining();
   co_return cut;
+}
+
+asio::awaitable<Result<void>> LocalLog::restart_at(Offset start, LeaderEpoch epoch) {
+  const Visit visit(*this);
+  MQ_CO_TRY_VOID(co_await may_cut(epoch));
+  if (start < std::max(end_.offset, wanted_start_))
+    co_return make_error_code(StorageErrc::offset_out_of_range);
+  if (cut_pending_) co_return make_error_code(StorageErrc::storage_full);
+  retaining_ = true;
+  cutting_ = true;
+  const auto done = co_await begin_anew(start, epoch);
+  cutting_ = false;
+  end_retaining();
+  co_return done;
 }
 
 asio::awaitable<void> LocalLog::until_cut() {
@@ -168,26 +221,42 @@ asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
     co_await wake_.wait();
   }
   if (failure()) co_return failure();
-  Cut cut(disk_, *this, to);
+  auto cut = std::make_shared<Cut>(Cut::at(*this, to));
+  co_return co_await end_at(std::move(cut), epoch);
+}
+
+asio::awaitable<Result<void>> LocalLog::begin_anew(Offset start, LeaderEpoch epoch) {
+  while (visits_ > 1 && !failure() && !stopping_) co_await wake_.wait();
+  if (failure()) co_return failure();
+  if (stopping_) co_return make_error_code(StorageErrc::closed);
+  auto cut = std::make_shared<Cut>(Cut::restart(*this, start));
+  co_return co_await end_at(std::move(cut), epoch);
+}
+
+asio::awaitable<Result<void>> LocalLog::end_at(std::shared_ptr<Cut> cut, LeaderEpoch epoch) {
   Result<void> done;
-  const auto look = [&] { done = cut.look(); };
+  const auto look = [&] { done = cut->look(); };
   co_await disk_->executor.run(look);
   MQ_CO_TRY_VOID(done);
   if (failure()) co_return failure();
-  // LOG-12: from here on the log ends there, or the disk fails.
+  // The log stays as it is until the record is durable, which may take a recovery point of ours.
   const Offset old_end = end_.offset;
-  flusher_->expect_image(*sync_);  // holds syncs back: a recovery point would say that it is done
   auto wait = std::make_shared<JournalWait>(*spec_.worker);
-  cuts_ = journal_->cut(journal_log_, JournalCut{cut.point, epoch}, JournalWait::done(wait));
-  forget_above(cut);
+  journal_->note(journal_log_, cut->record(epoch), JournalWait::done(wait));
   const auto recorded = co_await JournalWait::until_durable(wait);
   MQ_CO_TRY_VOID(recorded);
+  if (failure()) co_return failure();
+  // LOG-12: from here on the log ends there, or the disk fails.
+  flusher_->expect_image(*sync_);  // holds syncs back: a recovery point would say that it is done
+  ++cuts_;
+  forget_above(*cut);
   Result<RecoveredProducers> producers = make_error_code(StorageErrc::closed);
   std::vector<Offset> snapshots(snapshots_.begin(), snapshots_.end());
+  if (cut->anew) snapshots.clear();
   const auto carry_out = [&] {
-    done = cut.carry_out();
+    done = cut->carry_out();
     if (!done) return disk_->fail("cut", directory_, done.error());
-    producers = cut.find_producers(log_start_, std::move(snapshots));
+    producers = cut->find_producers(log_start_, std::move(snapshots));
   };
   co_await disk_->executor.run(carry_out);
   if (failure()) co_return failure();
@@ -204,8 +273,9 @@ asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
   const auto finished = co_await finish_cut();
   if (failure()) co_return failure();
   if (!finished) spec_.worker->spawn("storage cut", finish_cut_later(shared_from_this()));
-  base::log_warning("storage", "partition {} ({}): cut from offset {} back to {} by epoch {}",
-                    spec_.id.text(), spec_.topic_name, old_end, to, epoch);
+  base::log_warning("storage", "partition {} ({}): {} from offset {} to {} by epoch {}",
+                    spec_.id.text(), spec_.topic_name, cut->anew ? "begun anew" : "cut back",
+                    old_end, end_.offset, epoch);
   changed();
   co_return Result<void>();
 }
@@ -234,7 +304,7 @@ asio::awaitable<void> LocalLog::finish_cut_later(std::shared_ptr<LocalLog> self)
 /// What the log knows in memory ends at the cut.
 void LocalLog::forget_above(const Cut& cut) {
   const Offset to = cut.point.offset;
-  while (!sealed_.empty() && sealed_.back().base >= cut.base) {
+  while (!sealed_.empty() && (cut.anew || sealed_.back().base >= cut.base)) {
     sealed_bytes_ -= sealed_.back().bytes;
     std::erase(open_sealed_, sealed_.back().base);
     sealed_.pop_back();
@@ -250,18 +320,25 @@ void LocalLog::forget_above(const Cut& cut) {
   active_head_index_ = nullptr;
   active_head_times_ = nullptr;
   end_ = synced_ = cut.point;
-  confirmed_ = std::min(confirmed_, to);
+  confirmed_ = cut.anew ? to : std::min(confirmed_, to);
+  if (cut.anew) {
+    log_start_ = wanted_start_ = to;
+    expired_.clear();
+    epoch_starts_.clear();
+    if (recent_high_watermark_hint() >= Offset(0)) set_high_watermark_hint(to);
+  }
   recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
   imaged_block_ = image_ahead_ = ~std::uint64_t{0};
   std::erase_if(epoch_starts_, [&](const EpochStart& start) { return start.start_offset >= to; });
-  if (epoch_starts_.empty() || epoch_starts_.back().leader_epoch < leader_epoch_)
-    epoch_starts_.push_back({leader_epoch_, to});
+  const auto newest = epoch_starts_.empty() ? LeaderEpoch(-1) : epoch_starts_.back().leader_epoch;
+  if (newest < leader_epoch_) epoch_starts_.push_back({leader_epoch_, to});
   tail_.clear();
   cursors_.fill({});
   disk_->read_ahead.forget(this);
-  std::erase_if(damage_, [&](const auto& known) { return known.first >= cut.base; });
+  std::erase_if(damage_, [&](const auto& known) { return cut.anew || known.first >= cut.base; });
   disk_->write_behind->settled(*dirty_, dirty_->appended.load());
   flusher_->cut(*sync_, end_, active_, cuts_);
+  if (cut.anew) flusher_->set_log_start(*sync_, to);
   flusher_->set_epoch_starts(*sync_, epoch_starts_);
 }
 

@@ -486,10 +486,9 @@ void LogRecovery::finish() {
                 [&](const EpochStart& start) { return start.start_offset >= log_.end.offset; });
   if (!spec_.journal) return;
   // PAR-4: but for the newest one, which holds though nothing may have been appended in it.
-  const EpochStart& newest = spec_.journal->state.epoch_start;
-  if (newest.leader_epoch > log_.end.leader_epoch)
-    log_.epoch_starts.push_back(
-        {newest.leader_epoch, std::min(newest.start_offset, log_.end.offset)});
+  // Wherever it began here, what the log holds was appended in earlier ones.
+  const auto newest = spec_.journal->state.epoch_start.leader_epoch;
+  if (newest > log_.end.leader_epoch) log_.epoch_starts.push_back({newest, log_.end.offset});
 }
 
 void LogRecovery::offline(StorageErrc errc, std::string problem) {
@@ -532,7 +531,7 @@ Result<std::unique_ptr<base::File>> make_log_files(DiskState& disk, const Recove
   const base::Bytes text = base::as_bytes(name);
   MQ_TRY_VOID(
       must(disk, "write", spec.directory, base::write_fully(**topic, std::span(&text, 1), 0)));
-  auto segment = files.open(spec.directory + "/" + segment_file_name(Offset(0)), OpenMode::create);
+  auto segment = files.open(spec.directory + "/" + segment_file_name(spec.start), OpenMode::create);
   if (!segment) return not_made(segment.error());
   return segment;
 }
@@ -578,10 +577,11 @@ Result<std::vector<RecoveredLog>> create_log_files(DiskState& disk,
   std::vector<RecoveredLog> logs;
   for (std::size_t i = 0; i < specs.size(); ++i) {
     RecoveredLog& log = logs.emplace_back();
-    log.segments.push_back({Offset(0), 0});
-    log.end.offset = log.end.segment_base = Offset(0);
-    log.active_index = OffsetIndex(Offset(0), disk.config.index_stride_bytes);
-    log.active_times = TimeIndex(Offset(0), disk.config.index_stride_bytes);
+    const Offset start = specs[i].start;
+    log.segments.push_back({start, 0});
+    log.log_start_offset = log.end.offset = log.end.segment_base = start;
+    log.active_index = OffsetIndex(start, disk.config.index_stride_bytes);
+    log.active_times = TimeIndex(start, disk.config.index_stride_bytes);
   }
   return logs;
 }

@@ -27,6 +27,8 @@ struct RecoverySpec {
   /// What the journal holds of the log, if it knows it; `checkpoint` has its log start and cuts.
   const JournalReplay* replay = nullptr;
   const ReplayedLog* journal = nullptr;
+  /// Where it begins if it is made anew.
+  model::Offset start{0};
 };
 
 /// A log as recovery found it, ready to be served, or offline with a failure.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "storage/log_files.h"
 #include "storage/sealed_file.h"
 #include "storage/segment_reader.h"
 #include "storage/storage_format.h"
@@ -14,11 +15,6 @@ using model::Offset;
 
 constexpr std::uint64_t kIndexStrideBytes = std::uint64_t{64} << 10;
 constexpr std::size_t kCopyBytes = std::size_t{4} << 20;
-
-Result<void> remove_caches(base::FileSystem& files, const std::string& directory, Offset base) {
-  MQ_TRY_VOID(remove_if_there(files, directory + "/" + index_file_name(base)));
-  return remove_if_there(files, directory + "/" + time_index_file_name(base));
-}
 
 /// Bytes of `from` from `position` on into a new file, durably.
 Result<void> copy_tail(base::FileSystem& files, const std::string& from, std::uint64_t position,
@@ -97,11 +93,11 @@ Result<void> cut_files(base::FileSystem& files, const PartitionDirectory& partit
   }
   // From the end, so that a crash in between leaves a log without a gap.
   for (auto segment = plan.whole.rbegin(); segment != plan.whole.rend(); ++segment) {
-    MQ_TRY_VOID(remove_caches(files, partition.path, segment->base_offset));
+    MQ_TRY_VOID(remove_segment_caches(files, partition.path, segment->base_offset));
     MQ_TRY_VOID(files.remove_file(segment->path));
   }
   const std::string last = partition.path + "/" + segment_file_name(plan.point.segment_base);
-  MQ_TRY_VOID(remove_caches(files, partition.path, plan.point.segment_base));
+  MQ_TRY_VOID(remove_segment_caches(files, partition.path, plan.point.segment_base));
   MQ_TRY(const auto file, files.open(last, OpenMode::write));
   MQ_TRY_VOID(file->truncate(plan.point.position));
   MQ_TRY_VOID(file->sync_all());

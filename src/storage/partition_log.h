@@ -77,6 +77,20 @@ class PartitionLog {
   virtual asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner,
                                                            base::MutableBytes batch,
                                                            model::RecordBatchView parsed);
+
+  /// Appends one batch as another broker stamped it, whole and alone in `batch`, for a replica that
+  /// follows: offset, epoch and append time stay, both checksums are checked (LOG-4), producers and
+  /// epoch starts follow. Needs no start_epoch(); append() needs one again afterwards. `batch` lies
+  /// inside `owner` as in append().
+  /// Errors: corrupt_batch (also one that breaks a rule of the format), unsupported_format;
+  /// offset_out_of_range (it does not begin at log_end_offset()); stale_leader_epoch (below
+  /// last_batch_epoch(), or of an epoch that was begun here); storage_full, io_failed: nothing was
+  /// appended, the log is as before. disk_failed, partition_corrupt, closed: see failure().
+  virtual Result<AppendInfo> append_replicated(base::Buffer owner, base::Bytes batch) = 0;
+  /// The same when appends_inline() is false; what append_later() says holds.
+  virtual asio::awaitable<Result<AppendInfo>> append_replicated_later(base::Buffer owner,
+                                                                      base::Bytes batch);
+
   /// What the log says of a producer's newest batches (IDM-4); null if nothing. Valid until the
   /// next call.
   [[nodiscard]] virtual const ProducerState* find_producer(std::int64_t producer_id) = 0;
@@ -93,6 +107,9 @@ class PartitionLog {
 
   /// The epoch that appends are stamped with; before start_epoch() that of the last batch, or -1.
   [[nodiscard]] virtual model::LeaderEpoch leader_epoch() const = 0;
+  /// That of the last batch in the log; -1 if there is none, or if all before the log end is gone.
+  /// Lower than leader_epoch() when nothing was appended in the newest epoch.
+  [[nodiscard]] virtual model::LeaderEpoch last_batch_epoch() const = 0;
   /// Begins a new leadership. Needed before the first append of a run. stale_leader_epoch unless it
   /// is above the log's last one.
   virtual Result<void> start_epoch(model::LeaderEpoch epoch) = 0;
@@ -128,6 +145,23 @@ class PartitionLog {
   /// Errors: stale_leader_epoch (below leader_epoch()); offset_out_of_range (outside of [log start,
   /// log end], or inside a batch); disk_failed, partition_corrupt, closed.
   virtual asio::awaitable<Result<void>> truncate(model::Offset to, model::LeaderEpoch epoch) = 0;
+
+  /// Throws away all that is in the log and begins it anew, empty, at `start`, durably when it
+  /// returns: log start, log end and high-water mark are `start` then, nothing is known of
+  /// producers and epochs but the newest one. For a replica whose leader, in `epoch`, has nothing
+  /// any more of what would come next here. The broker must not be counted on for what the log
+  /// held: it is in no ISR. Nothing may be appended meanwhile; reads wait. A crash leaves the log
+  /// as before, or begun anew. Errors: stale_leader_epoch (below leader_epoch());
+  /// offset_out_of_range (below log_end_offset() or negative); storage_full (nothing happened);
+  /// disk_failed, partition_corrupt, closed.
+  virtual asio::awaitable<Result<void>> restart_at(model::Offset start,
+                                                   model::LeaderEpoch epoch) = 0;
+
+  /// How far the high-water mark was seen, so that the next run can begin there. A hint, written
+  /// down every few seconds and at a clean stop: it may be old, and proves nothing. Within [log
+  /// start, log end]; the log start when nothing is known. Kept only by a call here.
+  virtual void set_high_watermark_hint(model::Offset offset) = 0;
+  [[nodiscard]] virtual model::Offset high_watermark_hint() const = 0;
 
   /// `changed` is called on the worker whenever confirmed_end(), log_start_offset() or failure()
   /// moved by itself, that is, not from inside append(), whose caller sees the new state. Replaces

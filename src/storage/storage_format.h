@@ -17,6 +17,7 @@ inline constexpr std::string_view kCleanMarkerFile = "clean";
 inline constexpr std::string_view kRunMarkerFile = "running";
 inline constexpr std::string_view kReserve = "reserve";  ///< a directory of slices
 inline constexpr std::string_view kScrubFile = "scrub";
+inline constexpr std::string_view kWatermarksFile = "watermarks";
 inline constexpr std::string_view kDisksFile = "disks";  ///< on the first disk of several
 inline constexpr std::string_view kUnknownDirectory = "unknown";
 inline constexpr std::string_view kJournalDirectory = "journal";
@@ -38,6 +39,7 @@ inline constexpr std::string_view kIndexMagic = "MQINDEX\n";
 inline constexpr std::string_view kTimeIndexMagic = "MQTIMES\n";
 inline constexpr std::string_view kProducersMagic = "MQPRODS\n";
 inline constexpr std::string_view kScrubMagic = "MQSCRUB\n";
+inline constexpr std::string_view kWatermarksMagic = "MQHIGHW\n";
 inline constexpr std::uint32_t kSealedVersion = 1;
 
 /// No sealed file is larger; a reader takes no memory beyond it.

@@ -57,7 +57,7 @@ class Journal {
   storage::JournalContent content() {
     const storage::EpochStart epoch_start{model::LeaderEpoch(number(5)), Offset(offset())};
     const auto durability = number(1) == 0 ? model::Durability::disk : model::Durability::memory;
-    switch (number(11)) {
+    switch (number(12)) {
       case 0:
         return storage::JournalAppend{
             Offset(offset()), Offset(offset()), static_cast<std::uint64_t>(offset()),
@@ -75,7 +75,7 @@ class Journal {
       case 5:
         return storage::JournalRecoveryPoint{point()};
       case 6:
-        return storage::JournalCreate{durability};
+        return storage::JournalCreate{durability, offset()};
       case 7:
         return storage::JournalDurability{durability, Offset(offset())};
       case 8:
@@ -84,6 +84,8 @@ class Journal {
         return storage::JournalDiskChange{{{offset(), offset()}, number(4)}};
       case 10:
         return storage::JournalSnapshot{number(4), number(3), {{offset(), offset()}, number(4)}};
+      case 11:
+        return storage::JournalRestart{point(), model::LeaderEpoch(number(5)), offset()};
       default: {
         storage::JournalLogState state;
         state.durability = durability;

@@ -49,8 +49,9 @@ TEST(JournalText, EveryKindOfEntry) {
                     JournalCut{point, LeaderEpoch(6)}, JournalLogStart{Offset(4)},
                     JournalEpochStart{{LeaderEpoch(6), Offset(7)}}, JournalRecoveryPoint{point},
                     JournalCreate{}, JournalDurability{model::Durability::memory, Offset(-1)},
-                    JournalDelete{}, JournalDiskChange{{{3, 4}, 5}}})),
-      R"(0001.journal byte 8192  group 42  generation 3  entries 12  bytes 1000
+                    JournalDelete{}, JournalDiskChange{{{3, 4}, 5}},
+                    JournalRestart{point, LeaderEpoch(6), 8}})),
+      R"(0001.journal byte 8192  group 42  generation 3  entries 13  bytes 1000
   snapshot  1 partitions, generations from 3 on, 2 files, intact under disk since always, under memory since broker epoch 12
   partition  303132333435463738393a3b3c3d3e3f-2  disk  log start 1  end 9  durable 9  recovery point offset 7 at byte 400 of segment 0, epoch 5
   append  303132333435463738393a3b3c3d3e3f-2  no record batch  0 bytes at byte 400 of segment 0  durable 6
@@ -63,6 +64,7 @@ TEST(JournalText, EveryKindOfEntry) {
   durability  303132333435463738393a3b3c3d3e3f-2  memory from offset -1
   delete  303132333435463738393a3b3c3d3e3f-2
   disk  5 files, intact under disk since broker epoch 3, under memory since broker epoch 4
+  restart  303132333435463738393a3b3c3d3e3f-2  empty from 7 on, by epoch 6  intact since broker epoch 8
 )");
 }
 

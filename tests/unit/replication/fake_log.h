@@ -37,6 +37,26 @@ class FakeLog final : public storage::PartitionLog {
     info.append_time_ms = time_ms_;
     model::stamp(batch, info.base_offset, leader_epoch_, time_ms_);
     producers_.note(parsed);
+    last_batch_epoch_ = leader_epoch_;
+    end_ = info.end_offset.value();
+    if (confirm_at_once_) confirmed_ = end_;
+    return info;
+  }
+  /// Takes whatever follows, with its epoch.
+  base::Result<storage::AppendInfo> append_replicated(base::Buffer, base::Bytes batch) override {
+    if (failure_) return failure_;
+    if (next_append_error_) return std::exchange(next_append_error_, base::Error());
+    const auto parsed = model::RecordBatchView::parse(batch);
+    if (!parsed) return storage::StorageErrc::corrupt_batch;
+    if (parsed->base_offset().value() != end_) return storage::StorageErrc::offset_out_of_range;
+    if (parsed->leader_epoch() < last_batch_epoch_) return storage::StorageErrc::stale_leader_epoch;
+    storage::AppendInfo info{parsed->base_offset(), parsed->end_offset(), parsed->leader_epoch(),
+                             parsed->append_time_ms()};
+    if (epoch_starts_.empty() || epoch_starts_.back().leader_epoch < info.leader_epoch)
+      epoch_starts_.push_back({info.leader_epoch, info.base_offset});
+    last_batch_epoch_ = info.leader_epoch;
+    leader_epoch_ = std::max(leader_epoch_, info.leader_epoch);
+    producers_.note(*parsed);
     end_ = info.end_offset.value();
     if (confirm_at_once_) confirmed_ = end_;
     return info;
@@ -50,8 +70,10 @@ class FakeLog final : public storage::PartitionLog {
   model::Offset durable_offset() const override { return model::Offset(confirmed_); }
   model::Offset confirmed_end() const override { return model::Offset(confirmed_); }
   model::LeaderEpoch leader_epoch() const override { return leader_epoch_; }
+  model::LeaderEpoch last_batch_epoch() const override { return last_batch_epoch_; }
   base::Result<void> start_epoch(model::LeaderEpoch epoch) override {
     leader_epoch_ = epoch;
+    epoch_starts_.push_back({epoch, model::Offset(end_)});
     return {};
   }
   const std::vector<storage::EpochStart>& epoch_starts() const override { return epoch_starts_; }
@@ -86,6 +108,14 @@ class FakeLog final : public storage::PartitionLog {
     confirmed_ = std::min(confirmed_, end_);
     co_return base::Result<void>{};
   }
+  asio::awaitable<base::Result<void>> restart_at(model::Offset start, model::LeaderEpoch) override {
+    start_ = end_ = confirmed_ = start.value();
+    last_batch_epoch_ = model::LeaderEpoch(-1);
+    epoch_starts_.clear();
+    co_return base::Result<void>{};
+  }
+  void set_high_watermark_hint(model::Offset offset) override { hint_ = offset; }
+  model::Offset high_watermark_hint() const override { return std::max(hint_, log_start_offset()); }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   base::Error failure() const override { return failure_; }
   void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }
@@ -128,6 +158,8 @@ class FakeLog final : public storage::PartitionLog {
   std::string name_ = "topic";
   model::TopicSettings settings_;
   model::LeaderEpoch leader_epoch_{1};
+  model::LeaderEpoch last_batch_epoch_{-1};
+  model::Offset hint_{0};
   std::vector<storage::EpochStart> epoch_starts_;
   storage::ProducerTable producers_{8};
   std::int64_t time_ms_ = 1'000'000;

@@ -43,6 +43,7 @@ std::vector<JournalContent> sample_contents(Bytes batch) {
   state.epoch_start = {LeaderEpoch(6), Offset(119)};
   JournalLogState cut = state;
   cut.cut = point;
+  cut.intact_since = 21;
   const JournalDiskState disk{{4, -1}, 2};
   return {JournalAppend{Offset(90), Offset(64), 4'000, batch},
           JournalImage{Offset(64), 4'096, batch.first(3)},
@@ -50,13 +51,14 @@ std::vector<JournalContent> sample_contents(Bytes batch) {
           JournalLogStart{Offset(55)},
           JournalEpochStart{{LeaderEpoch(9), Offset(100)}},
           JournalRecoveryPoint{point},
-          JournalCreate{model::Durability::memory},
+          JournalCreate{model::Durability::memory, 17},
           JournalDurability{model::Durability::disk, Offset(77)},
           JournalDelete{},
           JournalSnapshot{2, 1, disk},
           JournalSnapshotLog{state},
           JournalSnapshotLog{cut},
-          JournalDiskChange{disk}};
+          JournalDiskChange{disk},
+          JournalRestart{point, LeaderEpoch(9), 18}};
 }
 
 std::vector<std::byte> sample_group(std::size_t* entries = nullptr) {

@@ -255,7 +255,7 @@ TEST(JournalReplay, EveryDamagedByteOfAnInnerGroupIsNoticed) {  // LOG-3
 
 TEST(JournalReplay, GroupsOfAnOlderUseAreNotTaken) {
   Filled journal;
-  journal.states[journal.a] = created_log(model::Durability::disk);
+  journal.states[journal.a] = created_log({});
   auto& state = journal.states[journal.a];
   state.recovery_point = point(3, 3'000);
   state.end = state.durable = Offset(3);
@@ -271,8 +271,8 @@ TEST(JournalReplay, GroupsOfAnOlderUseAreNotTaken) {
 
 TEST(JournalReplay, GoesOnFromFileToFile) {
   Filled journal;
-  journal.states[journal.a] = created_log(model::Durability::disk);
-  journal.states[journal.b] = created_log(model::Durability::disk);
+  journal.states[journal.a] = created_log({});
+  journal.states[journal.b] = created_log({});
   journal.states[journal.a].end = journal.states[journal.b].end = Offset(3);
   journal.begin(1, 2, 1);
   journal.append(journal.a, Offset(3), 3'000);
@@ -293,7 +293,7 @@ TEST(JournalReplay, GoesOnFromFileToFile) {
 TEST(JournalReplay, OlderFileIsNotNeededOnceItsEntriesLieBelowRecoveryPoints) {
   Filled journal;
   for (const auto& id : {journal.a, journal.b}) {
-    journal.states[id] = created_log(model::Durability::disk);
+    journal.states[id] = created_log({});
     journal.states[id].end = Offset(3);
   }
   journal.begin(1, 2, 1);
@@ -354,7 +354,7 @@ TEST(JournalReplay, MissingForeignAndUnreadableFiles) {
 
 TEST(JournalReplay, DamagedHeaderOfTheNewestFileIsNoTornSwitch) {
   Filled journal;
-  journal.states[journal.a] = created_log(model::Durability::disk);
+  journal.states[journal.a] = created_log({});
   journal.begin(1, 2, 1);
   journal.flip(1, 20);
   const auto replay = journal.replay();

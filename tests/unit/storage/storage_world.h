@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -96,7 +97,7 @@ class StorageWorld {
     if (!summary) return summary;
     disk->start();
     for (int i = 0; i < partitions; ++i) {
-      if (log(i).failure()) continue;
+      if (log(i).failure() || followers.contains(i)) continue;
       found_epochs[i] = log(i).leader_epoch();
       EXPECT_TRUE(log(i).start_epoch(model::LeaderEpoch(static_cast<int>(++epoch))));
     }
@@ -213,6 +214,7 @@ class StorageWorld {
   SimDiskTimes times;
   model::TopicSettings settings;
   std::map<int, model::TopicSettings> settings_of;  // of partitions that differ
+  std::set<int> followers;  // partitions in which no epoch is begun at a start
   base::Uuid topic;
   std::vector<base::Uuid> deleting;
   std::function<void(const model::PartitionId&)> ready;  // told of each recovered partition

@@ -35,6 +35,10 @@ std::string_view durability_text(model::Durability durability) {
   return durability == model::Durability::disk ? "disk" : "memory";
 }
 
+std::string own_intact_text(std::int64_t since) {
+  return since < 0 ? std::string() : fmt::format("  intact since broker epoch {}", since);
+}
+
 /// What stands behind the kind and the partition of each.
 struct ContentText {
   std::string operator()(const storage::JournalAppend& append) const {
@@ -52,6 +56,10 @@ struct ContentText {
   std::string operator()(const storage::JournalCut& cut) const {
     return fmt::format("{}, by epoch {}", point_text(cut.end), cut.epoch);
   }
+  std::string operator()(const storage::JournalRestart& restart) const {
+    return fmt::format("empty from {} on, by epoch {}{}", restart.start.offset, restart.epoch,
+                       own_intact_text(restart.intact_since));
+  }
   std::string operator()(const storage::JournalLogStart& start) const {
     return fmt::format("{}", start.offset);
   }
@@ -62,7 +70,7 @@ struct ContentText {
     return point_text(moved.point);
   }
   std::string operator()(const storage::JournalCreate& create) const {
-    return std::string(durability_text(create.durability));
+    return std::string(durability_text(create.durability)) + own_intact_text(create.intact_since);
   }
   std::string operator()(const storage::JournalDurability& change) const {
     return fmt::format("{} from offset {}", durability_text(change.durability), change.disk_from);
@@ -77,7 +85,8 @@ struct ContentText {
     return fmt::format("{}  log start {}  end {}  durable {}  recovery point {}{}",
                        durability_text(state.durability), state.log_start, state.end, state.durable,
                        point_text(state.recovery_point),
-                       state.cut ? "  cut to " + point_text(*state.cut) : std::string());
+                       state.cut ? "  cut to " + point_text(*state.cut) : std::string()) +
+           own_intact_text(state.intact_since);
   }
   std::string operator()(const storage::JournalDiskChange& change) const {
     return intact_text(change.disk);

@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include "base/mutants.h"
+#include "storage/local_log.h"
+#include "storage/storage_format.h"
+
+namespace mq::storage {
+namespace {
+
+using model::Offset;
+
+/// The kernel keeps what one write brought in pages of up to this size.
+constexpr std::uint64_t kStrideUnit = std::uint64_t{1} << 20;
+
+}  // namespace
+
+void LocalLog::journal_append(base::SharedBytes batch, Offset base, std::uint64_t position) {
+  if (!batch.owner) {
+    // Nobody keeps these bytes for us.
+    batch.owner = base::BufferPool::shared().take(batch.bytes.size());
+    std::ranges::copy(batch.bytes, batch.owner.data());
+    batch.bytes = base::Bytes(batch.owner.bytes()).first(batch.bytes.size());
+  }
+  Journal::Batch entry;
+  entry.bytes = std::move(batch);
+  entry.base = base;
+  entry.segment_base = end_.segment_base;
+  entry.position = position;
+  entry.end = end_;
+  journal_->append(journal_log_, std::move(entry));
+}
+
+/// An append that begins inside of a block writes it again, and its first bytes may be synced and
+/// nowhere else: a power cut in the middle of that takes the whole block. So they have to be in the
+/// journal, unless no sync began since the append before, which has seen to it.
+bool LocalLog::needs_image() const {
+  if (MQ_MUTANT("block_image_after_its_append")) return false;
+  const std::uint64_t block = end_.position / kJournalBlockBytes * kJournalBlockBytes;
+  if (end_.position == block || end_.position == image_ahead_) return false;
+  return imaged_block_ != block || imaged_at_sync_ != flusher_->syncs_begun(*sync_);
+}
+
+/// From the beginning of its block; empty: the disk has failed.
+std::vector<std::byte> LocalLog::block_below(std::uint64_t position) {
+  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  std::vector<std::byte> bytes(position - block);
+  const auto got = active_->read_at(bytes, block);
+  if (got && *got == bytes.size()) return bytes;
+  disk_->fail("read", path_of(segment_file_name(end_.segment_base)),
+              got ? make_error_code(base::BaseErrc::io_failed) : got.error());
+  disk_changed();
+  return {};
+}
+
+/// Of an append at `position` for which no image was made before: the kernel may be writing the
+/// block already. Who asks appends_inline() first does not come here.
+void LocalLog::journal_image(std::uint64_t position) {
+  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t begun = flusher_->syncs_begun(*sync_);
+  const bool same = imaged_block_ == block && imaged_at_sync_ == begun;
+  const bool made = std::exchange(image_ahead_, ~std::uint64_t{0}) == position;
+  imaged_block_ = end_.position / kJournalBlockBytes * kJournalBlockBytes;
+  imaged_at_sync_ = begun;
+  if (same || made || position == block) return;
+  auto bytes = block_below(position);
+  if (!bytes.empty()) journal_->image(journal_log_, block, std::move(bytes), end_);
+}
+
+/// The kernel writes pages back when it likes, and every sync of the whole file system does: once
+/// the block is written again it is too late for an image. False: there was none to make.
+asio::awaitable<bool> LocalLog::image_first() {
+  if (failure() || stopping_ || !needs_image()) co_return false;
+  const SyncPoint end = end_;
+  auto bytes = block_below(end.position);
+  if (bytes.empty()) co_return false;
+  disk_->counters.get("storage_images_ahead_total").add();
+  imaging_ = true;
+  auto wait = std::make_shared<JournalWait>(*spec_.worker);
+  const std::uint64_t block = end.position - bytes.size();
+  journal_->image_ahead(journal_log_, block, std::move(bytes), end, JournalWait::done(wait));
+  const auto durable = co_await JournalWait::until_durable(wait);
+  if (durable && end_.segment_base == end.segment_base) image_ahead_ = end.position;
+  co_return true;
+}
+
+/// Nothing of `disk` topics goes before the journal has it, and the block that it begins in.
+void LocalLog::write_behind(Behind how) {
+  if (failure_) return;
+  std::uint64_t upto = end_.position;
+  if (spec_.settings.durability == model::Durability::disk)
+    upto = synced_.segment_base == end_.segment_base ? synced_.position : 0;
+  // Whole blocks only, which are never written again: by the time it is done, the last one might
+  // hold bytes that were synced meanwhile and are not in the journal yet. A stride also stays away
+  // from the pages that the next append goes to: it would wait for them.
+  const bool small = how == Behind::everything || disk_->config.write_behind_bytes < kStrideUnit;
+  const std::uint64_t unit = small ? kJournalBlockBytes : kStrideUnit;
+  upto = upto / unit * unit;
+  const std::uint64_t least = how == Behind::everything ? 1 : disk_->config.write_behind_bytes;
+  if (upto < written_behind_ + least || flusher_->awaits_image(*sync_)) return;
+  WriteBehind::Stride stride;
+  stride.file = active_;
+  stride.position = written_behind_;
+  stride.bytes = upto - written_behind_;
+  stride.log = dirty_;
+  stride.clean = dirty_->appended.load() - (end_.position - upto);
+  disk_->write_behind->write(std::move(stride));
+  written_behind_ = upto;
+}
+
+}  // namespace mq::storage

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "base/file_system.h"
+#include "model/ids.h"
+#include "storage/storage_error.h"
+
+/// Operations on the files of one partition's directory that more than one caller needs. They
+/// block.
+namespace mq::storage {
+
+/// Both indexes of the segment that begins at `base`, as far as they are there.
+Result<void> remove_segment_caches(base::FileSystem& files, const std::string& directory,
+                                   model::Offset base);
+/// Makes `directory`, which exists, that of an empty log that begins at `start`, durably: whatever
+/// other segments, indexes and snapshots there are goes.
+Result<void> empty_log_directory(base::FileSystem& files, const std::string& directory,
+                                 model::Offset start);
+/// Moves the partition directory `name` of the data directory under unknown/, durably, where it is
+/// kept until somebody removes it. Returns its path there. Also BaseErrc::no_space.
+Result<std::string> put_away(base::FileSystem& files, const std::string& data,
+                             const std::string& name);
+
+}  // namespace mq::storage

@@ -1,0 +1,219 @@
+#include <gtest/gtest.h>
+
+#include "replicated_world.h"
+
+namespace mq::testing {
+namespace {
+
+using model::Offset;
+
+/// A follower whose log is damaged far below what may be cut.
+void damage(ReplicatedWorld& world) {
+  world.start(2);
+  for (int i = 0; i < 20; ++i) world.append(1, 9'000);
+  world.catch_up();
+  ASSERT_TRUE(world.settle(0));
+  ASSERT_TRUE(world.settle(1));
+  ASSERT_TRUE(world.stop());
+  const auto path = world.segment(0, 1);
+  auto bytes = world.files->content(path);
+  bytes.resize(bytes.size() - 100);
+  world.files->set_content(path, bytes);
+}
+
+base::Result<void> replace(ReplicatedWorld& world, Offset start) {
+  auto replacing = world.disk->replace_damaged(world.spec(1), start);
+  return run(world.simulator, std::move(replacing));
+}
+
+std::string unknown(ReplicatedWorld& world) {
+  return std::string(StorageWorld::kPath) + "/unknown/" + world.id(1).text();
+}
+
+TEST(Replace, ADamagedLogIsKeptAndFilledAnew) {
+  ReplicatedWorld world;
+  damage(world);
+  EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
+  ASSERT_TRUE(replace(world, Offset(0)));
+  EXPECT_FALSE(world.follower().failure());
+  EXPECT_EQ(world.follower().log_end_offset(), Offset(0));
+  EXPECT_FALSE(world.files->files_below(unknown(world)).empty());
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  EXPECT_EQ(world.read_all(1), world.read_all(0));
+  world.crash();
+  EXPECT_TRUE(world.start(2).offline.empty());
+  EXPECT_EQ(world.read_all(1), world.read_all(0));
+  // What it held before stays missing.
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
+  ASSERT_TRUE(world.stop());
+  world.start(2);
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
+}
+
+TEST(Replace, BeginsWhereTheLeaderBegins) {
+  ReplicatedWorld world;
+  damage(world);
+  world.start(2);
+  ASSERT_TRUE(world.trim(Offset(12), 0));
+  ASSERT_TRUE(replace(world, Offset(12)));
+  EXPECT_EQ(world.follower().log_start_offset(), Offset(12));
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  world.kill();
+  world.start(2);
+  EXPECT_EQ(world.follower().log_start_offset(), Offset(12));
+  EXPECT_EQ(world.read_all(1), world.read_all(0));
+}
+
+TEST(Replace, ALogThatIsServedToo) {
+  ReplicatedWorld world;
+  world.start(2);
+  for (int i = 0; i < 20; ++i) world.append(1, 9'000);
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  ASSERT_TRUE(world.settle(0));
+  ASSERT_TRUE(replace(world, Offset(0)));
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  EXPECT_EQ(world.read_all(1), world.read_all(0));
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 1);
+}
+
+TEST(Replace, NothingThere) {
+  ReplicatedWorld world;
+  world.start(1);
+  EXPECT_EQ(replace(world, Offset(0)).error(), make_error_code(StorageErrc::not_found));
+}
+
+/// Whatever step it ends at: the log is damaged still, or made anew and says so.
+TEST(Replace, SurvivesAnEndAtEveryStep) {
+  int anew = 0;
+  int as_before = 0;
+  for (std::uint64_t step = 1; step <= 40; ++step) {
+    ReplicatedWorld world(step);
+    damage(world);
+    world.start(2);
+    world.process->kill_after(step, [] {});
+    auto replacing = world.disk->replace_damaged(world.spec(1), Offset(3));
+    auto ended = std::make_shared<bool>(false);
+    const auto watch = [](asio::awaitable<base::Result<void>> task,
+                          std::shared_ptr<bool> over) -> asio::awaitable<void> {
+      static_cast<void>(co_await std::move(task));
+      *over = true;
+    };
+    world.runtime.spawn("replace", watch(std::move(replacing), ended));
+    ASSERT_TRUE(world.simulator.run_until([&] { return *ended; }, std::chrono::seconds(10)));
+    if (step % 2 == 0) {
+      world.kill();
+    } else {
+      world.crash();
+    }
+    const auto summary = world.start(2);
+    if (!summary.offline.empty()) {
+      ++as_before;
+      ASSERT_EQ(world.disk->intact_since(world.id(1)), 3);
+      ASSERT_TRUE(replace(world, Offset(3)));
+    } else {
+      ++anew;
+      ASSERT_EQ(world.follower().log_end_offset(), Offset(3)) << "step " << step;
+      ASSERT_EQ(world.disk->intact_since(world.id(1)), 2);
+    }
+  }
+  EXPECT_GT(anew, 0);
+  EXPECT_GT(as_before, 0);
+}
+
+// What may be missing in one replica alone.
+
+TEST(IntactSince, FollowsTheDurability) {
+  StorageWorld world;
+  world.settings_of[1] = world.settings;
+  world.settings_of[1].durability = model::Durability::memory;
+  world.start(2);
+  for (int i = 0; i < 2; ++i) {
+    world.append(1, 100, i);
+    ASSERT_TRUE(world.settle(0));
+    EXPECT_EQ(world.disk->intact_since(world.id(i)), 1);
+  }
+  world.kill();
+  world.start(2);
+  EXPECT_EQ(world.disk->intact_since(world.id(0)), 1);
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 1);
+  world.crash();  // what the page cache held is gone
+  world.start(2);
+  EXPECT_EQ(world.disk->intact_since(world.id(0)), 1);
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 3);
+  EXPECT_EQ(world.disk->intact_since(world.id(5)), 3);  // which is not here
+}
+
+/// A topic changed to `disk` counts as such once all is durable that was there then.
+TEST(IntactSince, ATopicChangedToDisk) {
+  for (const bool settled : {true, false}) {
+    StorageWorld world;
+    world.settings.durability = model::Durability::memory;
+    world.start(1);
+    world.append(1);
+    auto settings = world.settings;
+    settings.durability = model::Durability::disk;
+    world.log().set_settings(settings);
+    world.settings = settings;
+    if (settled) {
+      ASSERT_TRUE(world.settle());
+      world.pass(std::chrono::seconds(1));
+    } else {
+      // The change alone gets as far as the disk.
+      world.files->inject({.operation = FileOperation::sync, .path_part = ".log"});
+      world.pass(std::chrono::seconds(1));
+    }
+    world.crash();
+    world.start(1);
+    EXPECT_EQ(world.disk->intact_since(world.id(0)), settled ? 1 : 2);
+  }
+}
+
+TEST(IntactSince, AReplicaWhoseDirectoryIsMissing) {
+  for (const auto durability : {model::Durability::disk, model::Durability::memory}) {
+    for (const bool synced : {true, false}) {
+      StorageWorld world;
+      world.settings.durability = durability;
+      world.start(2);
+      world.append(1, 100, 1);
+      ASSERT_TRUE(world.settle(1) || durability == model::Durability::memory);
+      if (synced) world.pass(std::chrono::seconds(70));
+      world.kill();
+      for (const auto& file : world.files->files_below(world.directory(1)))
+        ASSERT_TRUE(world.files->remove_file(file));
+      ASSERT_TRUE(world.files->remove_directory(world.directory(1)));
+      const auto summary = world.start(2);
+      EXPECT_EQ(world.disk->intact_since(world.id(0)), summary.offline.empty() ? 1 : 2);
+      const bool whole = durability == model::Durability::disk && !synced;
+      if (whole) {
+        EXPECT_EQ(world.log(1).log_end_offset(), Offset(1));  // all of it was in the journal
+        EXPECT_EQ(world.disk->intact_since(world.id(1)), 1);
+        continue;
+      }
+      EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
+      world.kill();
+      world.start(2);  // its directory is there again, or still missing
+      EXPECT_GE(world.disk->intact_since(world.id(1)), 2);
+    }
+  }
+}
+
+TEST(IntactSince, AReplicaThatNobodyKnew) {
+  StorageWorld world;
+  world.start(1);
+  world.kill();
+  world.start(2);
+  EXPECT_EQ(world.disk->intact_since(world.id(0)), 1);
+  EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
+  world.disk->set_broker_epoch(9);  // registered anew
+  auto creating = world.disk->create_log(world.spec(2));
+  ASSERT_TRUE(run(world.simulator, std::move(creating)));
+  EXPECT_EQ(world.disk->intact_since(world.id(2)), 9);
+}
+
+}  // namespace
+}  // namespace mq::testing
