@@ -27,6 +27,8 @@ controller::ControllerConfig cluster_config(Cluster& cluster, int id) {
   config.cluster_id = base::Uuid::from_random(77, 77);
   config.advertised = {"broker-" + std::to_string(id), 9500};
   config.partitions_max = cluster.partitions_max_;
+  config.default_replicas = 1;
+  config.replicas_max = 3;
   return config;
 }
 
@@ -155,7 +157,7 @@ void FakeBroker::add_report(const model::PartitionId& partition) {
   }
   report.last_leader_epoch = log->second;
   report.log_end_offset = model::Offset(0);
-  report.intact_since = model::BrokerEpoch(0);
+  report.intact_since = logs_.intact_since;
 }
 
 asio::awaitable<bool> FakeBroker::report() {
@@ -237,6 +239,17 @@ protocol::TopicResult Cluster::create(const std::string& name, std::int32_t part
   return run(wait_for_controller().create_topic(std::move(topic), false, in(patience)));
 }
 
+protocol::TopicResult Cluster::create_replicated(const std::string& name, std::int32_t partitions,
+                                                 std::int32_t replicas, std::int32_t min_isr) {
+  protocol::NewTopic topic;
+  topic.name = name;
+  topic.partitions = partitions;
+  topic.replicas = replicas;
+  topic.min_isr = min_isr;
+  return run(
+      wait_for_controller().create_topic(std::move(topic), false, in(std::chrono::seconds(100))));
+}
+
 protocol::TopicResult Cluster::remove(const std::string& name, base::Duration patience) {
   return run(wait_for_controller().delete_topic(name, in(patience)));
 }
@@ -270,8 +283,10 @@ bool Cluster::settled() {
         return false;
       for (const auto& broker : brokers_) {
         if (!broker->reachable()) continue;
-        const bool leads = partition.replicas.front().value() == broker->id;
-        if (leads != (partition.leader.value() == broker->id)) return false;
+        const bool leads = partition.leader.value() == broker->id;
+        const bool only =
+            partition.replicas.size() == 1 && partition.replicas.front().value() == broker->id;
+        if (only && !leads) return false;
         if (leads != broker->leads(partition.id)) return false;
         if (broker->version != image->version()) return false;
       }

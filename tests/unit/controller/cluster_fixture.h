@@ -18,6 +18,7 @@ namespace mq::testing {
 struct FakeLogs {
   std::map<model::PartitionId, model::LeaderEpoch> last_epoch;
   std::optional<protocol::Status> refuses;  ///< why new logs cannot be made
+  model::BrokerEpoch intact_since{0};       ///< as all of them are reported
   bool deletes = true;                      ///< false: files of deleted topics stay for now
 };
 
@@ -92,12 +93,15 @@ class Cluster : public ::testing::Test {
 
   protocol::TopicResult create(const std::string& name, std::int32_t partitions,
                                base::Duration patience = std::chrono::seconds(100));
+  protocol::TopicResult create_replicated(const std::string& name, std::int32_t partitions,
+                                          std::int32_t replicas, std::int32_t min_isr = -1);
   protocol::TopicResult remove(const std::string& name,
                                base::Duration patience = std::chrono::seconds(100));
   metadata::TopicPtr topic(const std::string& name);
   std::vector<std::string> paths(const std::string& prefix) const;
   metadata::PartitionStateValue state(const model::PartitionId& partition) const;
-  /// Every partition whose broker can be reached is led by it, in the epoch that the store has.
+  /// Every partition whose broker can be reached is led by it, in the epoch that the store has; one
+  /// with several replicas by any of those that can be reached.
   [[nodiscard]] bool settled();
   void wait_until_settled();
   bool wait_until(const std::function<bool()>& condition,

@@ -1,0 +1,377 @@
+// Partitions with several replicas: who leads, who is in sync, and what leaders may ask for.
+#include "base/mutants.h"
+#include "metadata/node_values.h"
+#include "metadata/znode_layout.h"
+#include "unit/controller/cluster_fixture.h"
+
+namespace mq::controller {
+namespace {
+
+namespace layout = metadata::layout;
+using metadata::StoreFault;
+using model::BrokerEpoch;
+using model::BrokerId;
+using model::IsrMember;
+using protocol::WireError;
+
+class ClusterReplicas : public mq::testing::Cluster {
+ protected:
+  void start_with_topic(std::int32_t partitions = 1, std::int32_t min_isr = -1) {
+    start(3);
+    ASSERT_TRUE(create_replicated("orders", partitions, 3, min_isr).status.ok());
+    wait_until_settled();
+  }
+  metadata::PartitionAssignment partition(std::int32_t number = 0) {
+    return *topic("orders")->find(number);
+  }
+  [[nodiscard]] IsrMember registered(int id) { return {BrokerId(id), broker(id).member.epoch()}; }
+  /// Of the replicas, in their order; the first leads at first.
+  int replica(std::size_t at, std::int32_t number = 0) {
+    return partition(number).replicas[at].value();
+  }
+  std::vector<int> isr(std::int32_t number = 0) {
+    std::vector<int> ids;
+    for (const auto& member : partition(number).isr) ids.push_back(member.broker.value());
+    return ids;
+  }
+  std::vector<int> elr(std::int32_t number = 0) {
+    std::vector<int> ids;
+    for (const auto& member : partition(number).elr) ids.push_back(member.broker.value());
+    return ids;
+  }
+  /// As its leader would ask.
+  protocol::AlterIsrRequest proposal(std::vector<IsrMember> isr) {
+    const auto now = partition();
+    protocol::AlterIsrRequest request;
+    request.broker = now.leader.value();
+    request.broker_epoch = broker(now.leader.value()).member.epoch().value();
+    request.entries.push_back({now.id, now.leader_epoch, now.version, std::move(isr)});
+    return request;
+  }
+  protocol::AlterIsrResponse ask(protocol::AlterIsrRequest request) {
+    return run(wait_for_controller().alter_isr(std::move(request), in(std::chrono::seconds(5))));
+  }
+  WireError leave(int id, std::int64_t epoch) {
+    protocol::LeaveBrokerRequest request;
+    request.broker = id;
+    request.broker_epoch = epoch;
+    return run(wait_for_controller().leave(request, in(std::chrono::seconds(5))))
+        .envelope.status.error();
+  }
+  protocol::TopicResult set_min_isr(const std::string& value) {
+    protocol::AlterTopic change;
+    change.name = "orders";
+    if (value.empty())
+      change.unset = {"min_isr"};
+    else
+      change.set = {{"min_isr", value}};
+    return run(wait_for_controller().alter_topic(change, in(std::chrono::seconds(20))));
+  }
+  bool add_partitions_up_to(std::int32_t total) {
+    return run(wait_for_controller().add_partitions("orders", total, in(std::chrono::seconds(20))))
+        .status.ok();
+  }
+  /// Dies, and its session ends.
+  void lose(int id) {
+    broker(id).kill();
+    simulator_.run_for(kSessionTime + std::chrono::seconds(2));
+    (void)wait_for_controller();
+    simulator_.run_for(std::chrono::seconds(1));
+  }
+};
+
+TEST_F(ClusterReplicas, ANewPartitionIsLedByItsFirstReplicaWithAllInSync) {
+  start_with_topic(6);
+  std::map<int, int> led;
+  for (std::int32_t number = 0; number < 6; ++number) {
+    const auto one = partition(number);
+    ASSERT_EQ(one.replicas.size(), 3u);
+    EXPECT_EQ(std::set(one.replicas.begin(), one.replicas.end()).size(), 3u);
+    EXPECT_EQ(one.leader, one.replicas.front());
+    EXPECT_EQ(isr(number).size(), 3u);
+    EXPECT_EQ(one.min_isr, 2u);
+    ++led[one.leader.value()];
+  }
+  for (int id = 1; id <= 3; ++id) EXPECT_EQ(led[id], 2) << id;
+}
+
+// MET-2
+TEST_F(ClusterReplicas, ATopicIsMadeWhenAllItsReplicasAre) {
+  start(3);
+  broker(2).reporting = false;
+  protocol::NewTopic topic;
+  topic.name = "orders";
+  topic.partitions = 2;
+  topic.replicas = 3;
+  auto& controller = wait_for_controller();
+  EXPECT_EQ(run(controller.create_topic(topic, false, in(std::chrono::seconds(5)))).status.error(),
+            WireError::timed_out);
+  EXPECT_EQ(controller.image()->find_topic("orders")->hidden_from, 0);
+  broker(2).reporting = true;
+  EXPECT_TRUE(
+      wait_until([&] { return controller.image()->find_topic("orders")->hidden_from == -1; }));
+}
+
+TEST_F(ClusterReplicas, AReplicaThatCannotBeMadeTakesTheTopicBack) {
+  start(3);
+  logs_[3].refuses = protocol::Status::of(WireError::storage_full, "no room");
+  EXPECT_EQ(create_replicated("orders", 2, 3).status.error(), WireError::storage_full);
+  EXPECT_TRUE(wait_until([&] { return paths("/topics/").empty(); }));
+}
+
+TEST_F(ClusterReplicas, MoreReplicasThanBrokersAreRefusedWithNumbers) {
+  start(2);
+  const auto refused = create_replicated("orders", 1, 3).status;
+  EXPECT_EQ(refused.error(), WireError::invalid_replicas);
+  EXPECT_NE(refused.text.find("replicas = 3: 2 brokers are in the cluster"), std::string::npos)
+      << refused.text;
+  EXPECT_EQ(create_replicated("orders", 1, 2, 3).status.error(), WireError::invalid_replicas);
+  EXPECT_EQ(create_replicated("orders", 1, 4).status.error(), WireError::invalid_replicas);
+  EXPECT_TRUE(create_replicated("orders", 1, 2).status.ok());
+  EXPECT_EQ(partition().min_isr, 1u);
+}
+
+// CTL-7
+TEST_F(ClusterReplicas, ALostLeaderIsFollowedWithinItsSessionTime) {
+  start_with_topic();
+  const int first = replica(0);
+  broker(first).kill();
+  ASSERT_TRUE(wait_until([&] { return controlling() && partition().leader.value() == replica(1); },
+                         kSessionTime + std::chrono::seconds(2)));
+  EXPECT_EQ(partition().leader_epoch, model::LeaderEpoch(1));
+  EXPECT_EQ(isr(), (std::vector{replica(1), replica(2)}));
+  ASSERT_EQ(add(first).start(), Error());
+  wait_until_settled();
+  EXPECT_EQ(isr().size(), 2u);  // it has to catch up first
+}
+
+TEST_F(ClusterReplicas, AllTogetherComeBackAndTheFirstOneLeads) {
+  start_with_topic();
+  const int last = replica(2);
+  for (int id = 1; id <= 3; ++id) broker(id).kill();
+  simulator_.run_for(std::chrono::seconds(20));
+  ASSERT_EQ(add(last).start(), Error());
+  ASSERT_TRUE(
+      wait_until([&] { return controlling() != nullptr && partition().leader.value() == last; }));
+  EXPECT_EQ(isr(), std::vector{last});
+  EXPECT_EQ(elr().size(), 2u);
+}
+
+// Whoever may have lost what it had confirmed is not elected.
+TEST_F(ClusterReplicas, AfterALossOfRecordsTheOthersAreWaitedFor) {
+  start_with_topic();
+  const int last = replica(2);
+  const int other = replica(1);
+  for (int id = 1; id <= 3; ++id) broker(id).kill();
+  simulator_.run_for(std::chrono::seconds(20));
+  logs_[last].intact_since = BrokerEpoch(1);
+  ASSERT_EQ(add(last).start(), Error());
+  simulator_.run_for(std::chrono::minutes(2));
+  EXPECT_EQ(partition().leader, BrokerId());
+  ASSERT_EQ(add(other).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return partition().leader.value() == other; }));
+}
+
+TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
+  start_with_topic();
+  const int first = replica(0);
+  const int second = replica(1);
+  const int third = replica(2);
+  lose(third);
+  lose(second);
+  EXPECT_EQ(isr(), std::vector{first});
+  EXPECT_EQ(elr(), std::vector{second});
+  broker(first).kill();
+  ASSERT_EQ(add(third).start(), Error());
+  simulator_.run_for(std::chrono::seconds(30));
+  EXPECT_EQ(partition().leader, BrokerId());  // it left while the others went on
+  ASSERT_EQ(add(second).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return partition().leader.value() == second; }));
+  EXPECT_EQ(isr(), std::vector{second});
+  EXPECT_EQ(elr(), std::vector{first});
+}
+
+// CTL-8
+TEST_F(ClusterReplicas, TheIsrBecomesWhatItsLeaderAsksFor) {
+  start_with_topic();
+  const auto before = partition();
+  const auto smaller = ask(proposal({registered(replica(0)), registered(replica(2))}));
+  ASSERT_EQ(smaller.results.size(), 1u);
+  EXPECT_TRUE(smaller.results[0].status.ok()) << smaller.results[0].status.text;
+  EXPECT_EQ(smaller.results[0].state.version.value(), before.version.value() + 1);
+  EXPECT_EQ(smaller.results[0].state.leader_epoch, before.leader_epoch);
+  EXPECT_EQ(smaller.results[0].state.min_isr, 2u);
+  EXPECT_EQ(isr(), (std::vector{replica(0), replica(2)}));
+  // The same again: the version tells that nothing else is under way.
+  const auto again = ask(proposal(partition().isr));
+  EXPECT_TRUE(again.results[0].status.ok());
+  EXPECT_EQ(again.results[0].state.version.value(), before.version.value() + 2);
+  const auto whole = ask(proposal(before.isr));
+  EXPECT_TRUE(whole.results[0].status.ok());
+  EXPECT_EQ(partition().isr, before.isr);
+  EXPECT_EQ(state(before.id).isr, before.isr);
+}
+
+TEST_F(ClusterReplicas, AShrinkBelowMinIsrKeepsWhoLeftInTheElr) {
+  start_with_topic();
+  const auto whole = partition().isr;
+  EXPECT_TRUE(ask(proposal({whole[0]})).results[0].status.ok());
+  EXPECT_EQ(elr(), (std::vector{replica(1), replica(2)}));
+  EXPECT_TRUE(ask(proposal({whole[0], whole[1]})).results[0].status.ok());
+  EXPECT_TRUE(elr().empty());
+}
+
+TEST_F(ClusterReplicas, WhatIsRefusedComesWithTheStateInForce) {
+  start_with_topic();
+  auto old_version = proposal({registered(replica(0))});
+  old_version.entries[0].version = model::PartitionVersion(-1);
+  auto unknown = proposal({registered(replica(0))});
+  unknown.entries[0].partition.partition = 7;
+  old_version.entries.push_back(unknown.entries[0]);
+  old_version.entries.push_back(
+      proposal({registered(replica(0)), registered(replica(1))}).entries[0]);
+  old_version.entries.push_back(old_version.entries.back());
+  const auto answer = ask(old_version);
+  ASSERT_TRUE(answer.envelope.status.ok());
+  ASSERT_EQ(answer.results.size(), 4u);
+  EXPECT_EQ(answer.results[0].status.error(), WireError::invalid_request);
+  EXPECT_EQ(answer.results[0].state.isr.size(), 2u);  // of the entry behind it
+  EXPECT_EQ(answer.results[1].status.error(), WireError::unknown_topic_id);
+  EXPECT_EQ(answer.results[1].state.version, model::PartitionVersion());
+  EXPECT_TRUE(answer.results[2].status.ok());
+  EXPECT_EQ(answer.results[3].status.error(), WireError::invalid_request);
+  auto of_another = proposal({registered(replica(1))});
+  of_another.broker = replica(1);
+  EXPECT_EQ(ask(of_another).results[0].status.error(), WireError::not_leader);
+  auto stale = proposal({registered(replica(0))});
+  stale.broker_epoch = 17;
+  EXPECT_EQ(ask(stale).envelope.status.error(), WireError::stale_broker_epoch);
+}
+
+/// A member that is added has registered anew, and the controller has not heard of it.
+class StaleMembers : public ClusterReplicas {
+ protected:
+  /// Whether the ISR names a registration that is over.
+  bool the_isr_is_stale() {
+    start(3);
+    EXPECT_TRUE(create_replicated("orders", 1, 3).status.ok());
+    wait_until_settled();
+    const auto whole = partition().isr;
+    const int joins = replica(2) == controlling()->id ? replica(1) : replica(2);
+    const auto member = registered(joins);
+    std::vector<IsrMember> others;
+    for (const auto& one : whole) {
+      if (one.broker.value() != joins) others.push_back(one);
+    }
+    EXPECT_TRUE(ask(proposal(others)).results[0].status.ok());
+    const auto wanted = proposal(whole);
+    // As by a new registration just now.
+    ++state_->nodes.at(layout::broker_epoch(member.broker)).version;
+    const auto answer = ask(wanted);
+    EXPECT_NE(answer.results[0].status.ok(), state(partition().id).isr.size() == 2);
+    return std::ranges::count(state(partition().id).isr, member) > 0;
+  }
+};
+
+TEST_F(StaleMembers, AreNotAdded) { EXPECT_FALSE(the_isr_is_stale()); }
+
+TEST_F(StaleMembers, ThatNobodyChecksAreCaught) {
+  const base::EnabledMutant mutant("isr_member_unchecked");
+  EXPECT_TRUE(the_isr_is_stale());
+}
+
+TEST_F(ClusterReplicas, AnUnansweredWriteIsFoundOut) {
+  start_with_topic();
+  const auto before = partition();
+  int writes = 0;
+  state_->fault = [&writes](bool write) {
+    return write && ++writes == 1 ? StoreFault::lost_answer : StoreFault::none;
+  };
+  const auto answer = ask(proposal({before.isr[0], before.isr[1]}));
+  state_->fault = nullptr;
+  ASSERT_TRUE(answer.envelope.status.ok());
+  EXPECT_TRUE(answer.results[0].status.ok()) << answer.results[0].status.text;
+  EXPECT_EQ(answer.results[0].state.version.value(), before.version.value() + 1);
+}
+
+TEST_F(ClusterReplicas, AProposalThatIsNotWrittenSaysSo) {
+  start_with_topic();
+  const auto before = partition();
+  state_->fault = [](bool write) { return write ? StoreFault::unavailable : StoreFault::none; };
+  const auto answer = ask(proposal({before.isr[0], before.isr[1]}));
+  state_->fault = nullptr;
+  EXPECT_EQ(answer.results[0].status.error(), WireError::metadata_unavailable);
+  EXPECT_EQ(answer.results[0].state.version, before.version);
+  EXPECT_TRUE(ask(proposal({before.isr[0], before.isr[1]})).results[0].status.ok());
+}
+
+TEST_F(ClusterReplicas, ABrokerThatLeavesHandsOverAtOnce) {
+  start_with_topic(6);
+  const int leaves = replica(0);
+  const auto epoch = broker(leaves).member.epoch().value();
+  EXPECT_EQ(leave(leaves, epoch + 1), WireError::stale_broker_epoch);
+  EXPECT_EQ(leave(leaves, epoch), WireError::ok);
+  for (std::int32_t number = 0; number < 6; ++number) {
+    EXPECT_NE(partition(number).leader.value(), leaves);
+    EXPECT_NE(partition(number).leader, BrokerId());
+    EXPECT_EQ(std::ranges::count(isr(number), leaves), 0);
+  }
+  // It is not taken in again under this registration.
+  auto wanted = proposal(partition().isr);
+  wanted.entries[0].isr.push_back({BrokerId(leaves), BrokerEpoch(epoch)});
+  EXPECT_EQ(ask(wanted).results[0].status.error(), WireError::invalid_request);
+  broker(leaves).stop();
+  ASSERT_EQ(add(leaves).start(), Error());
+  wait_until_settled();
+  wanted = proposal(partition().isr);
+  wanted.entries[0].isr.push_back(registered(leaves));
+  EXPECT_TRUE(ask(wanted).results[0].status.ok());
+}
+
+TEST_F(ClusterReplicas, ABrokerThatLeavesKeepsWhatNobodyElseCanLead) {
+  start_with_topic();
+  ASSERT_TRUE(create("alone", 3).status.ok());
+  const auto alone = topic("alone")->partitions[0];
+  const int keeps = alone.leader.value();
+  EXPECT_EQ(leave(keeps, broker(keeps).member.epoch().value()), WireError::ok);
+  EXPECT_EQ(topic("alone")->partitions[0].leader.value(), keeps);
+  EXPECT_EQ(topic("alone")->partitions[0].leader_epoch, alone.leader_epoch);
+}
+
+TEST_F(ClusterReplicas, MinIsrComesIntoForceTogetherWithTheEndOfTheElr) {
+  start_with_topic(2);
+  const auto whole = partition().isr;
+  EXPECT_TRUE(ask(proposal({whole[0]})).results[0].status.ok());
+  ASSERT_EQ(elr().size(), 2u);
+  EXPECT_TRUE(set_min_isr("1").status.ok());
+  EXPECT_EQ(partition().min_isr, 1u);
+  EXPECT_TRUE(elr().empty());
+  EXPECT_EQ(topic("orders")->settings.min_isr, 1u);
+  EXPECT_EQ(partition(1).min_isr, 1u);
+  EXPECT_TRUE(set_min_isr("3").status.ok());
+  EXPECT_EQ(partition().min_isr, 3u);
+  EXPECT_TRUE(elr().empty());
+  EXPECT_EQ(set_min_isr("4").status.error(), WireError::invalid_replicas);
+  EXPECT_TRUE(set_min_isr("").status.ok());
+  EXPECT_EQ(partition().min_isr, 2u);
+  EXPECT_TRUE(add_partitions_up_to(4));
+  EXPECT_EQ(partition(3).replicas.size(), 3u);
+  EXPECT_EQ(partition(3).min_isr, 2u);
+}
+
+// What the topic says is put in force by whoever is the controller then.
+TEST_F(ClusterReplicas, AMinIsrThatWasStoredAloneComesIntoForceLater) {
+  start_with_topic(2);
+  int writes = 0;
+  state_->fault = [&writes](bool write) {
+    return write && ++writes > 1 ? StoreFault::unavailable : StoreFault::none;
+  };
+  EXPECT_EQ(set_min_isr("3").status.error(), WireError::timed_out);
+  EXPECT_EQ(partition().min_isr, 2u);
+  state_->fault = nullptr;
+  EXPECT_TRUE(wait_until([&] { return partition().min_isr == 3u && partition(1).min_isr == 3u; },
+                         std::chrono::seconds(5)));
+}
+
+}  // namespace
+}  // namespace mq::controller
