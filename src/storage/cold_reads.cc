@@ -17,6 +17,11 @@ constexpr auto kGroupsExpected = std::chrono::seconds(1);
 constexpr auto kSlowStep = std::chrono::milliseconds(5);
 /// Groups that take less leave no time that a slot could use better: no head has to move.
 constexpr auto kSlowGroup = std::chrono::milliseconds(4);
+/// What groups get of the head for each step of a reader, in halves of the step's time: a writer
+/// whose few batches under way make small groups gets many of them between two steps.
+constexpr int kGroupsShareInHalves = 3;
+/// Readers go on earlier when so long no group came.
+constexpr auto kGroupsGap = std::chrono::milliseconds(10);
 /// A group waits no longer than this for readers, whatever holds them up.
 constexpr auto kHoldMax = std::chrono::milliseconds(50);
 
@@ -40,23 +45,20 @@ asio::awaitable<void> ColdReads::take_turn(Step step) {
       asio::use_awaitable, std::move(step));
 }
 
-void ColdReads::submit(std::function<void()> work) {
+void ColdReads::submit(std::function<void()> work) { add_step(false, std::move(work)); }
+
+void ColdReads::Background::submit(std::function<void()> work) {
+  reads_.add_step(true, std::move(work));
+}
+
+void ColdReads::add_step(bool background, std::function<void()> work) {
   Turn turn;
+  turn.background = background;
   turn.step = [work = std::move(work)] {
     work();
     return false;
   };
   add(std::move(turn));
-}
-
-void ColdReads::Background::submit(std::function<void()> work) {
-  Turn turn;
-  turn.background = true;
-  turn.step = [work = std::move(work)] {
-    work();
-    return false;
-  };
-  reads_.add(std::move(turn));
 }
 
 void ColdReads::add(Turn turn) {
@@ -68,7 +70,7 @@ void ColdReads::add(Turn turn) {
 }
 
 void ColdReads::start_more_locked() {
-  while (turns_ < turns_max_locked() && !group_running_ && !slot_over_locked()) {
+  while (turns_ < turns_max_locked() && !group_running_ && !groups_slot_ && !slot_over_locked()) {
     auto& queue = waiting_.empty() ? waiting_behind_ : waiting_;
     if (queue.empty()) return;
     auto turn = std::move(queue.front());
@@ -141,9 +143,15 @@ bool ColdReads::park(const TurnPtr& turn, base::Duration took) {
 /// The group that waits, if nobody reads any more.
 std::function<void()> ColdReads::freed_locked() {
   if (reading_ > 0 || !group_) return {};
+  begin_group_locked();
+  groups_slot_ = true;
+  groups_until_ = group_began_ + step_time_ * kGroupsShareInHalves / 2;
+  return std::exchange(group_, nullptr);
+}
+
+void ColdReads::begin_group_locked() {
   group_running_ = true;
   group_began_ = home_.now();
-  return std::exchange(group_, nullptr);
 }
 
 void ColdReads::before_group(std::function<void()> begin) {
@@ -163,8 +171,16 @@ void ColdReads::before_group(std::function<void()> begin) {
 
 void ColdReads::after_group() {
   std::lock_guard lock(mutex_);
+  const auto now = home_.now();
   group_running_ = false;
-  group_time_ = (group_time_ * 3 + (home_.now() - group_began_)) / 4;
+  group_time_ = (group_time_ * 3 + (now - group_began_)) / 4;
+  if (groups_slot_ && now < groups_until_)
+    return end_groups_slot_at(std::min(groups_until_, now + kGroupsGap), ++slots_);
+  let_readers_go_on_locked();
+}
+
+void ColdReads::let_readers_go_on_locked() {
+  groups_slot_ = false;
   steps_ = 0;
   auto parked = std::move(parked_);
   parked_.clear();
@@ -181,11 +197,23 @@ void ColdReads::end_hold_after(base::Duration span, std::uint64_t hold) {
       {
         std::lock_guard lock(reads->mutex_);
         if (reads->holds_ != hold || !reads->group_) return;
-        reads->group_running_ = true;
-        reads->group_began_ = reads->home_.now();
+        reads->begin_group_locked();
         begin = std::exchange(reads->group_, nullptr);
       }
       begin();
+    });
+  });
+}
+
+/// No group came in between.
+void ColdReads::end_groups_slot_at(base::TimePoint at, std::uint64_t slot) {
+  home_.post([self = weak_from_this(), &home = home_, at, slot] {
+    home.start_timer(at, [self, slot] {
+      const auto reads = self.lock();
+      if (!reads) return;
+      std::lock_guard lock(reads->mutex_);
+      if (reads->slots_ != slot || reads->group_running_ || !reads->groups_slot_) return;
+      reads->let_readers_go_on_locked();
     });
   });
 }

@@ -18,8 +18,9 @@ namespace mq::storage {
 /// his turn in order.
 ///
 /// On a disk whose journal has to wait for the same head, readers and groups take it by turns: a
-/// group waits for the reader's step under way, and the reader, after so many steps, for the group.
-/// Neither starves, and the head does not move between them with every request.
+/// group waits for the reader's step under way, and the reader then for groups, for half as long
+/// again as its step took, or until no more of them come. Neither starves, and the head does not
+/// move between them with every request.
 ///
 /// Thread-safe. As a DiskExecutor it takes work of one step; run() resumes the caller at home.
 class ColdReads final : public base::DiskExecutor, public std::enable_shared_from_this<ColdReads> {
@@ -72,7 +73,11 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   [[nodiscard]] std::size_t turns_max_locked() const;
   void note_step_locked(base::Duration took);
   [[nodiscard]] std::function<void()> freed_locked();
+  void begin_group_locked();
   void end_hold_after(base::Duration span, std::uint64_t hold);
+  void end_groups_slot_at(base::TimePoint at, std::uint64_t slot);
+  void let_readers_go_on_locked();
+  void add_step(bool background, std::function<void()> work);
 
   base::DiskExecutor& threads_;
   base::Runtime& home_;
@@ -86,10 +91,13 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   std::size_t turns_ = 0;               // under way, parked ones among them
   std::size_t reading_ = 0;             // of which so many read now
   std::size_t readers_ = 0;
-  std::size_t steps_ = 0;  // read since the last group ended
+  std::size_t steps_ = 0;  // read since the groups had their slot
   bool group_running_ = false;
   std::function<void()> group_;  // waits for the head
   std::uint64_t holds_ = 0;
+  bool groups_slot_ = false;  // readers wait for groups
+  base::TimePoint groups_until_{};
+  std::uint64_t slots_ = 0;
   base::TimePoint group_began_{};
   base::Duration group_time_{};  // of late
   base::Duration step_time_{};   // of late

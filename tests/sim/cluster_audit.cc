@@ -22,6 +22,15 @@ bool below(std::string_view path, std::string_view folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
+/// Of the path of a partition's state.
+std::optional<model::PartitionId> partition_of(std::string_view path) {
+  const auto slash = path.rfind('/');
+  const auto topic = base::Uuid::from_hex(path.substr(0, slash).substr(layout::kState.size() + 1));
+  const auto number = layout::parse_partition(path.substr(slash + 1));
+  if (!topic || !number) return std::nullopt;
+  return model::PartitionId{*topic, *number};
+}
+
 /// What only the controller writes. Folders are made by whoever comes first.
 bool is_the_controllers(std::string_view path) {
   return below(path, layout::kTopics) || below(path, layout::kState) ||
@@ -81,7 +90,9 @@ void ClusterAudit::check_state(const std::string& path) {
     return;
   }
   const auto value = metadata::decode_partition_state(node->second.value);
-  if (!value) return;  // the folder of a topic
+  const auto id = partition_of(path);
+  if (!value || !id) return;  // the folder of a topic
+  replicas_.wrote_state(*id, *value);
   PartitionSeen now{value->leader_epoch.value(), value->leader.value(), -1};
   for (const auto& member : value->isr) {
     if (member.broker == value->leader) now.broker_epoch = member.epoch.value();
@@ -102,6 +113,7 @@ void ClusterAudit::observe() {
     look_at_image(*node);
     if (node->broker()) look_at_logs(*node);
   }
+  replicas_.observe();
 }
 
 /// An image shows nothing that the store has not confirmed, and none is older than one before it.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cluster_node.h"
+#include "sim/replica_audit.h"
 
 namespace mq::sim {
 
@@ -19,6 +20,7 @@ class ClusterAudit {
   void observe();
   /// Once all is calm: what every broker believes is what the store says (C7).
   [[nodiscard]] bool all_agree() const;
+  [[nodiscard]] ReplicaAudit& replicas() noexcept { return replicas_; }
 
  private:
   void wrote(const std::vector<metadata::Operation>& operations);
@@ -45,6 +47,7 @@ class ClusterAudit {
   std::map<std::pair<model::PartitionId, std::int32_t>, Writer> writers_;
   std::map<std::int32_t, metadata::ImagePtr> images_;  // the newest that was looked at, by node
   std::int32_t controller_epoch_ = -1;
+  ReplicaAudit replicas_{world_, nodes_};
 };
 
 }  // namespace mq::sim

@@ -21,11 +21,13 @@ struct ClusterTopic {
   std::string name;
   std::int32_t partitions = 1;
   base::Uuid id;  ///< zero: none that we know of
+  std::int32_t replicas = 1;
+  model::Durability durability = model::Durability::disk;
 };
 
 class World {
  public:
-  explicit World(std::uint64_t seed);
+  World(std::uint64_t seed, bool replicated);
   void run();
   void report(Report& report);
   /// False when something in it never ended; it must not be destroyed then.
@@ -54,6 +56,10 @@ class World {
   [[nodiscard]] std::string newest_problem() const;
   [[nodiscard]] base::Uuid id_of(const std::string& name);
   [[nodiscard]] storage::PartitionLog* log_of(const model::PartitionId& id);
+  using Range = std::pair<std::int64_t, std::int64_t>;
+  [[nodiscard]] std::optional<Range> range_of(const model::PartitionId& id);
+  [[nodiscard]] bool read_to_the_end(const model::PartitionId& id, std::int64_t position);
+  void compare_replicas();
   bool wait_for(const std::function<bool()>& done, base::Duration limit, std::string_view what);
 
   BrokerMachine machine_;
@@ -66,25 +72,22 @@ class World {
   std::vector<std::unique_ptr<SimProducer>> producers_;
   std::vector<std::unique_ptr<SimConsumer>> consumers_;
   std::size_t tasks_ = 0;  // of the world's own
-  bool calm_ = false;      // no more trouble
+  bool replicated_;        // three brokers, and topics of which each has a copy
+  bool power_fails_ = true;
+  bool calm_ = false;  // no more trouble
   bool ending_ = false;
   bool may_go_ = true;
 };
 
-World::World(std::uint64_t seed) : machine_(seed) {
-  const auto count = machine_.random.between(1, 3);
+World::World(std::uint64_t seed, bool replicated) : machine_(seed), replicated_(replicated) {
+  const auto count = replicated ? 3 : machine_.random.between(1, 3);
   machine_.bootstrap.clear();
   for (std::uint64_t i = 1; i <= count; ++i) {
     nodes_.push_back(std::make_unique<ClusterNode>(machine_, static_cast<std::int32_t>(i)));
     machine_.bootstrap.push_back(nodes_.back()->name() + ":9500");
   }
   audit_.emplace(machine_, nodes_);
-  ledger_.range =
-      [this](const model::PartitionId& id) -> std::optional<std::pair<std::int64_t, std::int64_t>> {
-    auto* const log = log_of(id);
-    if (log == nullptr) return std::nullopt;
-    return std::pair(log->log_start_offset().value(), log->confirmed_end().value());
-  };
+  ledger_.range = [this](const model::PartitionId& id) { return range_of(id); };
   ledger_.leaving = [](const std::string&) { return false; };
   machine_.simulator.on_step([this] {
     if (!machine_.failed()) machine_.checked([this] { audit_->observe(); });
@@ -150,10 +153,32 @@ storage::PartitionLog* World::log_of(const model::PartitionId& id) {
   return nullptr;
 }
 
+/// [start, end) of what a reader may be given: of a partition with copies all that was ever shown.
+std::optional<World::Range> World::range_of(const model::PartitionId& id) {
+  if (const auto shown = audit_->replicas().shown_end(id)) {
+    const auto* const leader = audit_->replicas().leader_of(id);
+    if (leader == nullptr) return std::nullopt;
+    return std::pair(leader->log_start_offset().value(), shown->value());
+  }
+  auto* const log = log_of(id);
+  if (log == nullptr || replicated_) return std::nullopt;
+  return std::pair(log->log_start_offset().value(), log->confirmed_end().value());
+}
+
+bool World::read_to_the_end(const model::PartitionId& id, std::int64_t position) {
+  if (!replicated_) {
+    auto* const log = log_of(id);
+    return log != nullptr && position >= log->confirmed_end().value();
+  }
+  const auto* const leader = audit_->replicas().leader_of(id);
+  return leader != nullptr && leader->high_watermark() == leader->log_end_offset() &&
+         position >= leader->high_watermark().value();
+}
+
 BrokerEnd World::draw_end(const ClusterNode& node) {
   const auto dice = machine_.random.below(10);
   if (dice < 3 && !node.broken()) return BrokerEnd::clean_stop;
-  return dice < 7 ? BrokerEnd::kill : BrokerEnd::power_cut;
+  return dice < 7 || !power_fails_ ? BrokerEnd::kill : BrokerEnd::power_cut;
 }
 
 /// One process after the other, with a while between them; the last one stays.
@@ -294,6 +319,11 @@ asio::awaitable<void> World::make(ClusterTopic& topic) {
   wanted.name = topic.name;
   wanted.partitions = topic.partitions;
   wanted.settings["segment.bytes"] = "1MiB";
+  if (replicated_) {
+    wanted.replicas = topic.replicas;
+    wanted.min_isr = 2;
+    wanted.settings["durability"] = topic.durability == model::Durability::disk ? "disk" : "memory";
+  }
   const auto deadline = machine_.runtime.now() + 10s;
   auto create = [&](controller::Controller& controller) {
     return controller.create_topic(wanted, false, deadline);
@@ -330,18 +360,26 @@ asio::awaitable<void> World::remove(ClusterTopic& topic) {
 
 void World::start_clients() {
   std::uint64_t number = 0;
+  if (replicated_) power_fails_ = machine_.random.chance(0.7);
   const auto topics = machine_.random.between(1, 2);
   for (std::uint64_t i = 0; i < topics; ++i) {
     auto& topic = topics_.emplace_back();
     topic.name = fmt::format("disk-{}", i);
     topic.partitions = static_cast<std::int32_t>(machine_.random.between(1, 5));
-    const Acks acks = machine_.random.chance(0.7) ? Acks::all : Acks::leader;
+    Acks acks = machine_.random.chance(0.7) ? Acks::all : Acks::leader;
+    if (replicated_) {
+      topic.replicas = 3;
+      // What is in memory only may be lost with the power of two at once.
+      topic.durability = power_fails_ ? model::Durability::disk : model::Durability::memory;
+      acks = Acks::all;
+    }
     producers_.push_back(
         std::make_unique<SimProducer>(machine_, ledger_, ++number, topic.name, acks));
     consumers_.push_back(
         std::make_unique<SimConsumer>(machine_, ledger_, ++number, topic.name, topic.partitions));
   }
-  for (int i = 0; i < 2; ++i) passing_.push_back({fmt::format("passing-{}", i), 2, {}});
+  for (int i = 0; i < 2; ++i)
+    passing_.push_back({fmt::format("passing-{}", i), 2, {}, replicated_ ? 2 : 1});
   for (const auto& producer : producers_) producer->start();
   for (const auto& consumer : consumers_) consumer->start();
 }
@@ -370,8 +408,7 @@ bool World::caught_up() {
     const auto positions = consumer->positions();
     const bool at_ends = std::ranges::all_of(positions, [&](const auto& entry) {
       const auto& [name, position] = entry;
-      auto* const log = log_of({id_of(name.topic), name.partition});
-      return log != nullptr && position >= log->confirmed_end().value();
+      return read_to_the_end({id_of(name.topic), name.partition}, position);
     });
     return consumer->rewound() && !positions.empty() && at_ends;
   });
@@ -387,12 +424,25 @@ void World::check_all() {
   const auto read = [this] { return caught_up(); };
   if (!wait_for(read, 30min, "consumers do not reach the end of their partitions")) return;
   for (const auto& consumer : consumers_) check_found(*consumer);
+  if (replicated_) compare_replicas();
   const auto forgotten = [this] {
     const auto& nodes = machine_.metadata->nodes;
     return std::ranges::none_of(
         nodes, [](const auto& node) { return node.first.starts_with("/deleting/"); });
   };
   wait_for(forgotten, 3min, "MET-2: something of deleted topics is left");
+}
+
+void World::compare_replicas() {
+  const auto in_sync = [this] { return audit_->replicas().all_in_sync(); };
+  if (!wait_for(in_sync, 2min, "C7: replicas do not get into sync")) return;
+  bool compared = false;
+  auto compare = [](ReplicaAudit& replicas, bool& done) -> asio::awaitable<void> {
+    co_await replicas.compare();
+    done = true;
+  };
+  machine_.spawn("comparison", compare(audit_->replicas(), compared));
+  wait_for([&] { return compared; }, 10min, "the comparison of replicas does not end");
 }
 
 void World::check_found(const SimConsumer& consumer) {
@@ -447,17 +497,21 @@ void World::report(Report& report) {
   report.trace = machine_.simulator.recent_trace();
 }
 
-}  // namespace
-
-Report run_cluster_world(std::uint64_t seed) {
+Report run_world(const char* name, std::uint64_t seed, bool replicated) {
   Report report;
-  report.world = "cluster";
+  report.world = name;
   report.seed = seed;
-  auto world = std::make_unique<World>(seed);
+  auto world = std::make_unique<World>(seed, replicated);
   world->run();
   world->report(report);
   if (!world->may_go()) (void)world.release();
   return report;
 }
+
+}  // namespace
+
+Report run_cluster_world(std::uint64_t seed) { return run_world("cluster", seed, false); }
+
+Report run_replicated_world(std::uint64_t seed) { return run_world("replicated", seed, true); }
 
 }  // namespace mq::sim

@@ -11,4 +11,8 @@ namespace mq::sim {
 /// answers, and cut links between everybody, all drawn from `seed`.
 Report run_cluster_world(std::uint64_t seed);
 
+/// The same with three brokers and topics of which each keeps a copy: nothing that was acknowledged
+/// by all is lost, and the copies are equal in the end.
+Report run_replicated_world(std::uint64_t seed);
+
 }  // namespace mq::sim

@@ -52,6 +52,27 @@ lane_faults() {
   # Power cuts need root, mkfs.ext4, mkfs.xfs and xfs_io; without them that test says so and is skipped.
   MQ_FAULT_ROUNDS=${1:-500} run_ctest dev -R '^(kill_tests|repeat_tests|power_cut_tests|client_case_tests|storage_tests|storage.histories|integration.clock|integration.full_disk|integration.many_partitions)$' ||
     fail 1 "lane faults failed"
+  dev_chaos --seconds 180
+}
+
+# One trouble after the other for three brokers with three replicas, drawn from a seed; it says which.
+dev_chaos() {
+  local seed='' seconds=600
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --seed | --seconds)
+        [ $# -ge 2 ] || fail 2 "$1 needs a value"
+        if [ "$1" = --seed ]; then seed=$2; else seconds=$2; fi
+        shift
+        ;;
+      *) fail 2 "chaos takes --seconds N and --seed N; not '$1'" ;;
+    esac
+    shift
+  done
+  dev_setup test
+  quiet_build dev mqbroker mqctl
+  MQ_BIN=$(build_root)/dev/bin MQ_CHAOS_SECONDS=$seconds env ${seed:+"MQ_CHAOS_SEED=$seed"} \
+    python3 -B "$root/tests/integration/faults/chaos.py" </dev/null || fail 1 "chaos found something, or could not run"
 }
 
 lane_fuzz() {

@@ -98,6 +98,39 @@ TEST_F(ColdReadsTest, AGroupWaitsForAStepAndReadersForTheGroup) {
   EXPECT_EQ(seen, "rGrnG");
 }
 
+/// A step that takes 40 ms leaves the head to groups for 60 ms, as long as they come.
+TEST_F(ColdReadsTest, GroupsHaveTheHeadLongerThanAStep) {
+  let_groups_be_slow();
+  for (int i = 0; i < 8; ++i) {  // until that is how long steps take
+    reads->submit([this] { simulator.run_for(milliseconds(40)); });
+    threads.run_one();
+  }
+  ColdReads::Step step = [this] {
+    seen += 'r';
+    simulator.run_for(milliseconds(40));
+    return true;
+  };
+  auto turn = reads->take_turn(std::move(step));
+  home.spawn("turn", std::move(turn));
+  simulator.run_for(milliseconds(1));
+  const auto group = [this] {
+    reads->before_group(note('G'));
+    if (!threads.works.empty()) threads.run_one();
+    simulator.run_for(milliseconds(20));
+    reads->after_group();
+    simulator.run_for(milliseconds(1));
+  };
+  for (int i = 0; i < 6; ++i) group();
+  EXPECT_EQ(seen, "rGGGrGGG");
+  // A slot in which no group comes any more ends early.
+  group();
+  EXPECT_EQ(seen, "rGGGrGGGrG");
+  EXPECT_TRUE(threads.works.empty());
+  simulator.run_for(milliseconds(15));
+  EXPECT_EQ(threads.works.size(), 1u);
+  threads.works.clear();
+}
+
 TEST_F(ColdReadsTest, AGroupDoesNotWaitForAReaderThatHangs) {
   let_groups_be_slow();
   spawn_turn('r', 2);
