@@ -109,6 +109,12 @@ struct DiskDescription {
   std::int64_t intact_since_disk = -1;
   std::int64_t intact_since_memory = -1;
 };
+/// Something that a broker gives the alarm for.
+struct BrokerAlert {
+  std::string check;  ///< one word, as `mqctl health` names it
+  int level = 1;      ///< from this level of `mqctl health` on the cluster is not well
+  std::string text;
+};
 struct BrokerDescription {
   std::int32_t id = -1;
   std::string address;  ///< as advertised
@@ -134,6 +140,7 @@ struct BrokerDescription {
   std::int64_t broker_epoch = -1;  ///< of its registration
   std::string metadata_trouble;    ///< what keeps the metadata store from answering; empty: nothing
   bool lease_lost = false;  ///< the metadata store has not confirmed the broker's session of late
+  std::vector<BrokerAlert> alerts;  ///< what the numbers here do not say already
   std::map<std::string, std::int64_t> counters;
   std::vector<std::string> warnings;
 };

@@ -89,8 +89,13 @@ class MQ_EXPORT Consumer {
   Result<std::vector<std::int32_t>> partitions(const std::string& topic);
 
   /// Replaces what is read. Looks topics up and start and end offsets too, so it may block for
-  /// request_timeout.
-  Result<void> assign(const std::map<TopicPartition, Start>& partitions);
+  /// request_timeout. What `whole_topics` have besides, now or later, is read too, from its
+  /// beginning: within seconds after partitions were added.
+  Result<void> assign(const std::map<TopicPartition, Start>& partitions,
+                      const std::vector<std::string>& whole_topics = {});
+  /// Replaces what is read by whole topics: every partition there is from the given start, and
+  /// those that are added later from their beginning.
+  Result<void> assign_topics(const std::map<std::string, Start>& topics);
   /// Returns at the first records; an empty batch when the time is over or wakeup() was called,
   /// which is no error.
   Result<Batch> poll(Duration timeout);

@@ -49,6 +49,8 @@ struct DeliveryRange {
 class MQ_EXPORT TopicHandle {
  public:
   [[nodiscard]] const std::string& name() const noexcept;
+  /// How many the producer knows of now: within seconds after more were added, it sends to them
+  /// too.
   [[nodiscard]] std::size_t partitions() const noexcept;
 
   struct Impl;

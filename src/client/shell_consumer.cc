@@ -131,8 +131,13 @@ Result<std::vector<std::int32_t>> Consumer::partitions(const std::string& topic)
   return numbers;
 }
 
-Result<void> Consumer::assign(const std::map<TopicPartition, Start>& partitions) {
-  return impl_->call(impl_->core.assign(partitions));
+Result<void> Consumer::assign(const std::map<TopicPartition, Start>& partitions,
+                              const std::vector<std::string>& whole_topics) {
+  return impl_->call(impl_->core.assign(partitions, {whole_topics.begin(), whole_topics.end()}));
+}
+
+Result<void> Consumer::assign_topics(const std::map<std::string, Start>& topics) {
+  return impl_->call(impl_->core.assign_topics(topics));
 }
 
 Result<Batch> Consumer::poll(Duration timeout) { return impl_->poll(timeout); }

@@ -247,7 +247,9 @@ Result<void> Producer::Impl::close(Duration timeout) {
 }
 
 const std::string& TopicHandle::name() const noexcept { return impl_->name; }
-std::size_t TopicHandle::partitions() const noexcept { return impl_->numbers.size(); }
+std::size_t TopicHandle::partitions() const noexcept {
+  return impl_->partition_count.load(std::memory_order_relaxed);
+}
 
 Result<Producer> Producer::create(ProducerConfig config) {
   auto checked = client::check(config.validate());

@@ -261,16 +261,28 @@ ProducerTopicPtr Accumulator::topic(const TopicInfo& info) {
   topic->id = info.id;
   topic->owner = this;
   topic->batch_bytes_max = info.batch_bytes_max == 0 ? kDefaultBatchLimit : info.batch_bytes_max;
-  for (const auto& partition : info.partitions) {
-    auto mine = std::make_unique<ProducerPartition>();
-    mine->topic = topic.get();
-    mine->id = model::PartitionId{info.id, partition.partition};
-    topic->numbers.push_back(partition.partition);
-    topic->partitions.push_back(std::move(mine));
-  }
+  for (const auto& partition : info.partitions) add_partition(*topic, partition.partition);
   if (!topic->partitions.empty()) topic->sticky = runtime_.random() % topic->partitions.size();
   topics_.push_back(topic);
   return topic;
+}
+
+void Accumulator::extend(ProducerTopic& topic, const TopicInfo& info) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& partition : info.partitions) {
+    // New ones have higher numbers than all before.
+    if (topic.numbers.empty() || partition.partition > topic.numbers.back())
+      add_partition(topic, partition.partition);
+  }
+}
+
+void Accumulator::add_partition(ProducerTopic& topic, std::int32_t number) {
+  auto partition = std::make_unique<ProducerPartition>();
+  partition->topic = &topic;
+  partition->id = model::PartitionId{topic.id, number};
+  topic.numbers.push_back(number);
+  topic.partitions.push_back(std::move(partition));
+  topic.partition_count.store(topic.partitions.size(), std::memory_order_relaxed);
 }
 
 void Accumulator::mark_gone(ProducerTopic& topic) {

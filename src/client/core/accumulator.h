@@ -51,6 +51,9 @@ class Accumulator {
 
   /// Finds or makes the topic.
   ProducerTopicPtr topic(const TopicInfo& info);
+  /// Takes in partitions that the topic has got since; on the sender's runtime. Records with a key
+  /// go where the new number of partitions says from now on (CLI-3).
+  void extend(ProducerTopic& topic, const TopicInfo& info);
   void mark_gone(ProducerTopic& topic);
   [[nodiscard]] bool gone(const ProducerTopic& topic) const;
   [[nodiscard]] std::vector<ProducerTopicPtr> topics() const;
@@ -82,6 +85,7 @@ class Accumulator {
   void resolve(const std::vector<ProduceBatchPtr>& batches);
 
  private:
+  void add_partition(ProducerTopic& topic, std::int32_t number);
   Appended append_locked(ProducerTopic& topic, const AppendRequest& request,
                          std::optional<Error>& refusal, bool& wake);
   Appended refuse(const ProducerTopic& topic, std::optional<Error>& refusal) const;

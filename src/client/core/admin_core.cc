@@ -44,6 +44,15 @@ bool has_leaders(const protocol::TopicMetadata& topic) {
                              [](const auto& partition) { return partition.leader >= 0; });
 }
 
+/// Partitions that were there before have nothing to do with it: their broker may be away.
+bool has_new_leaders(const protocol::TopicMetadata& topic, std::size_t total,
+                     const std::set<std::int32_t>& before) {
+  return topic.status.ok() && topic.partitions.size() >= total &&
+         std::ranges::all_of(topic.partitions, [&](const auto& partition) {
+           return partition.leader >= 0 || before.contains(partition.partition);
+         });
+}
+
 std::vector<std::string> names_of_done(const PerItem<protocol::TopicResult>& changed) {
   std::vector<std::string> names;
   for (const auto& [name, result] : changed) {
@@ -99,6 +108,14 @@ asio::awaitable<Result<Response>> AdminCore::ask_controller(
       error = answer.error();
     } else {
       error = connection.error();
+      if (error.retriable && core_.metadata.controller() >= 0) {
+        error.message = fmt::format(
+            "the controller is broker {}, and it does not answer ({}); another one is elected as "
+            "soon "
+            "as its session in the metadata store has ended",
+            core_.metadata.controller(), error.message);
+        error.hint = "try again in a few seconds: mqctl status names the controller";
+      }
     }
     const bool may_repeat = error.retriable && (!error.maybe_applied || repeat == Repeat::always);
     if (!may_repeat || core_.runtime.now() + kPause >= deadline) co_return error;
@@ -251,6 +268,20 @@ asio::awaitable<PerItem<void>> AdminCore::alter_topics(std::map<std::string, Top
   co_return outcomes;
 }
 
+/// The numbers that topics have now; nothing of one that could not be looked up.
+asio::awaitable<std::map<std::string, std::set<std::int32_t>>> AdminCore::partitions_there(
+    std::vector<std::string> names, base::TimePoint until) {
+  protocol::MetadataRequest request;
+  request.topics = std::move(names);
+  const auto answer = co_await core_.metadata.fetch(std::move(request), until);
+  std::map<std::string, std::set<std::int32_t>> numbers;
+  if (!answer) co_return numbers;
+  for (const auto& topic : answer->topics) {
+    for (const auto& partition : topic.partitions) numbers[topic.name].insert(partition.partition);
+  }
+  co_return numbers;
+}
+
 asio::awaitable<PerItem<std::int32_t>> AdminCore::add_partitions(
     std::map<std::string, std::int32_t> totals) {
   const base::TimePoint until = deadline();
@@ -265,6 +296,9 @@ asio::awaitable<PerItem<std::int32_t>> AdminCore::add_partitions(
     }
   }
   refuse_unsendable(items, outcomes);
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(item.name);
+  const auto before = co_await partitions_there(std::move(names), until);
   std::function<protocol::AddPartitionsRequest(std::vector<protocol::PartitionTotal>)> make =
       [](std::vector<protocol::PartitionTotal> wanted) {
         protocol::AddPartitionsRequest request;
@@ -278,10 +312,12 @@ asio::awaitable<PerItem<std::int32_t>> AdminCore::add_partitions(
     outcomes.emplace(name, result ? Result<std::int32_t>(result->partitions)
                                   : Result<std::int32_t>(result.error()));
   }
-  Wanted wanted = [totals](const protocol::TopicMetadata& topic) {
+  Wanted wanted = [totals, before](const protocol::TopicMetadata& topic) {
     const auto total = totals.find(topic.name);
-    return has_leaders(topic) && total != totals.end() &&
-           topic.partitions.size() >= static_cast<std::size_t>(total->second);
+    const auto old = before.find(topic.name);
+    return total != totals.end() &&
+           has_new_leaders(topic, static_cast<std::size_t>(total->second),
+                           old == before.end() ? std::set<std::int32_t>() : old->second);
   };
   co_await wait_until_known(names_of_done(changed), std::move(wanted), until);
   co_return outcomes;

@@ -55,6 +55,8 @@ class AdminCore {
   asio::awaitable<void> refresh(base::TimePoint deadline);
   /// Until an image has what these topics are to have, or the time is over.
   using Wanted = std::function<bool(const protocol::TopicMetadata&)>;
+  asio::awaitable<std::map<std::string, std::set<std::int32_t>>> partitions_there(
+      std::vector<std::string> names, base::TimePoint until);
   asio::awaitable<void> wait_until_known(std::vector<std::string> names, Wanted wanted,
                                          base::TimePoint deadline);
 

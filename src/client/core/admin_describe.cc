@@ -89,6 +89,8 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   to.broker_epoch = from.broker_epoch;
   to.metadata_trouble = from.metadata_trouble;
   to.lease_lost = from.lease_lost;
+  for (const auto& alert : from.alerts)
+    to.alerts.push_back({alert.check, static_cast<int>(alert.level), alert.text});
   to.counters = from.counters;
   to.warnings = from.warnings;
   return to;

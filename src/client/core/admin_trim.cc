@@ -2,6 +2,7 @@
 
 #include "client/core/admin_core.h"
 #include "client/core/error.h"
+#include "client/core/gather.h"
 #include "client/core/request.h"
 #include "protocol/trim_partitions.h"
 
@@ -9,6 +10,8 @@ namespace mq::client {
 namespace {
 
 constexpr std::chrono::milliseconds kPause{50};
+/// One whose leader is away keeps the others waiting no longer than itself.
+constexpr std::size_t kTrimsAtOnce = 64;
 
 }  // namespace
 
@@ -74,9 +77,15 @@ asio::awaitable<Result<std::int64_t>> AdminCore::ask_leader_to_trim(model::Parti
 asio::awaitable<std::map<TopicPartition, Result<std::int64_t>>> AdminCore::trim(
     std::map<TopicPartition, std::int64_t> to) {
   std::map<TopicPartition, Result<std::int64_t>> outcomes;
-  for (const auto& [name, offset] : to) {
-    auto outcome = co_await trim_one(name, offset);
-    outcomes.emplace(name, std::move(outcome));
+  for (auto next = to.begin(); next != to.end();) {
+    const auto first = next;
+    std::vector<asio::awaitable<Result<std::int64_t>>> some;
+    for (; next != to.end() && some.size() < kTrimsAtOnce; ++next)
+      some.push_back(trim_one(next->first, next->second));
+    auto trimmed =
+        co_await Gather<Result<std::int64_t>>::all(core_.runtime, core_.tasks, std::move(some));
+    auto one = first;
+    for (auto& outcome : trimmed) outcomes.emplace((one++)->first, std::move(outcome));
   }
   co_return outcomes;
 }

@@ -42,6 +42,7 @@ ConsumerCore::ConsumerCore(base::Runtime& runtime, base::Network& network, Consu
       fetcher_(core_, config_, buffer_),
       lookup_(core_) {
   buffer_.on_room([this] { wake_fetcher(); });
+  core_.metadata.on_update([this] { read_added(); });
 }
 
 base::TimePoint ConsumerCore::deadline() const {
@@ -68,10 +69,11 @@ asio::awaitable<Result<ConsumerCore::Topics>> ConsumerCore::look_up(std::set<std
   co_return topics;
 }
 
-asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Start> partitions) {
+asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Start> partitions,
+                                                   std::set<std::string> whole_topics) {
   std::map<TopicPartition, ReadPartitionPtr> next;
   std::vector<OffsetLookup::Key> keys;
-  std::set<std::string> names;
+  std::set<std::string> names = whole_topics;
   for (const auto& [name, start] : partitions) {
     if (auto refusal = check_start(name, start)) co_return *std::move(refusal);
     names.insert(name.topic);
@@ -95,10 +97,48 @@ asio::awaitable<Result<void>> ConsumerCore::assign(std::map<TopicPartition, Star
     const ReadPartitionPtr& partition = next.at(name);
     partition->position = offsets->at(key_of(partition->id, start)).offset;
   }
+  whole_topics_.clear();
+  for (const auto& name : whole_topics) whole_topics_.insert(topics->at(name)->id);
   buffer_.assign(std::move(next));
+  read_added();
   fetcher_.forget_trouble();
   fetcher_.wake();
   co_return Result<void>{};
+}
+
+asio::awaitable<Result<void>> ConsumerCore::assign_topics(std::map<std::string, Start> topics) {
+  std::set<std::string> names;
+  for (const auto& [name, start] : topics) names.insert(name);
+  const auto found = co_await look_up(std::move(names));
+  if (!found) co_return found.error();
+  std::map<TopicPartition, Start> partitions;
+  std::set<std::string> whole;
+  for (const auto& [name, topic] : *found) {
+    whole.insert(name);
+    for (const auto& partition : topic->partitions)
+      partitions.emplace(TopicPartition{name, partition.partition}, topics.at(name));
+  }
+  co_return co_await assign(std::move(partitions), std::move(whole));
+}
+
+/// After each update of the metadata.
+void ConsumerCore::read_added() {
+  bool added = false;
+  for (const auto& id : whole_topics_) {
+    const auto topic = core_.metadata.find(id);
+    if (!topic) continue;
+    for (const auto& one : topic->partitions) {
+      TopicPartition name{topic->name, one.partition};
+      if (buffer_.find(name)) continue;
+      auto partition = std::make_shared<ReadPartition>();
+      partition->name = std::move(name);
+      partition->id = {id, one.partition};
+      partition->from_start = true;
+      buffer_.add(std::move(partition));
+      added = true;
+    }
+  }
+  if (added) fetcher_.wake();
 }
 
 asio::awaitable<Result<void>> ConsumerCore::seek(TopicPartition name, Start to) {

@@ -23,7 +23,11 @@ class ConsumerCore {
 
   asio::awaitable<Result<void>> start() { return core_.start(); }
   asio::awaitable<Result<TopicPtr>> topic(std::string name);
-  asio::awaitable<Result<void>> assign(std::map<TopicPartition, Start> partitions);
+  /// What `whole_topics` have besides, now or later, is read from its beginning.
+  asio::awaitable<Result<void>> assign(std::map<TopicPartition, Start> partitions,
+                                       std::set<std::string> whole_topics = {});
+  /// Every partition of these topics, and those that are added later from their beginning.
+  asio::awaitable<Result<void>> assign_topics(std::map<std::string, Start> topics);
   asio::awaitable<Result<void>> seek(TopicPartition partition, Start to);
   asio::awaitable<Result<std::map<TopicPartition, OffsetRange>>> offsets(
       std::vector<TopicPartition> partitions);
@@ -46,6 +50,7 @@ class ConsumerCore {
  private:
   [[nodiscard]] base::TimePoint deadline() const;
   void wake_fetcher();
+  void read_added();
   using Topics = std::map<std::string, TopicPtr>;
   /// Each name once: the answer about a topic may be long.
   asio::awaitable<Result<Topics>> look_up(std::set<std::string> names);
@@ -55,6 +60,7 @@ class ConsumerCore {
   FetchBuffer buffer_;
   Fetcher fetcher_;
   OffsetLookup lookup_;
+  std::set<base::Uuid> whole_topics_;  ///< on the runtime
   std::shared_ptr<void> alive_ =
       std::make_shared<int>(0);  // what is posted does nothing once this is gone
 };

@@ -21,6 +21,12 @@ void FetchBuffer::assign(std::map<TopicPartition, ReadPartitionPtr> partitions) 
   turn_ = 0;
 }
 
+void FetchBuffer::add(ReadPartitionPtr partition) {
+  const std::lock_guard lock(mutex_);
+  const auto [at, added] = partitions_.emplace(partition->name, partition);
+  if (added) order_.push_back(std::move(partition));
+}
+
 ReadPartitionPtr FetchBuffer::find(const TopicPartition& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = partitions_.find(name);

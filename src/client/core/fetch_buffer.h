@@ -51,6 +51,8 @@ struct ReadPartition {
   std::optional<model::RecordReader> reader;
 
   // The fetcher's runtime.
+  /// It is read from its beginning, wherever that is by the time it is asked for.
+  bool from_start = false;
   std::int64_t fetch_offset = 0;
   std::uint64_t fetch_generation = 0;
   bool in_flight = false;
@@ -75,6 +77,8 @@ class FetchBuffer {
 
   // Application.
   void assign(std::map<TopicPartition, ReadPartitionPtr> partitions);
+  /// One more; on the fetcher's runtime. Nothing changes if it is there.
+  void add(ReadPartitionPtr partition);
   [[nodiscard]] ReadPartitionPtr find(const TopicPartition& name) const;
   [[nodiscard]] std::vector<ReadPartitionPtr> all() const;
   void seek(ReadPartition& partition, std::int64_t offset);

@@ -155,6 +155,7 @@ void Fetcher::take(const FetchPtr& fetch, const net::Frame& frame) {
     return;
   }
   set_trouble(std::nullopt);
+  core_.metadata.note_version(response->envelope.metadata_version);
   base::Bytes payload = frame.payload;
   for (const protocol::FetchResult& result : response->results) {
     const auto found = fetch->asked.find(result.partition);
@@ -190,6 +191,7 @@ void Fetcher::take_data(Asked& asked, FetchedChunk chunk, const std::string& whe
     return;
   }
   partition.failures = 0;
+  partition.from_start = false;
   if (partition.fetch_generation == asked.generation) partition.fetch_offset = end->value();
   buffer_.put(partition, asked.generation, std::move(chunk));
 }
@@ -197,15 +199,16 @@ void Fetcher::take_data(Asked& asked, FetchedChunk chunk, const std::string& whe
 void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const std::string& where) {
   ReadPartition& partition = *asked.partition;
   const bool out_of_range = result.status.error() == protocol::WireError::offset_out_of_range;
-  if (out_of_range && config_.on_out_of_range != OnOutOfRange::fail) {
-    const std::int64_t offset = config_.on_out_of_range == OnOutOfRange::earliest
-                                    ? result.log_start_offset.value()
-                                    : result.high_watermark.value();
+  const bool to_start = partition.from_start || config_.on_out_of_range == OnOutOfRange::earliest;
+  if (out_of_range && (to_start || config_.on_out_of_range != OnOutOfRange::fail)) {
+    const std::int64_t offset =
+        to_start ? result.log_start_offset.value() : result.high_watermark.value();
     if (offset >= 0 && offset != asked.offset) {
       core_.log.line(LogLevel::warning,
                      fmt::format("{}: offset {} is out of range; going on at {}",
                                  partition_text(partition), asked.offset, offset));
       if (buffer_.jump(partition, asked.generation, offset)) partition.fetch_offset = offset;
+      partition.from_start = false;
       return;
     }
   }

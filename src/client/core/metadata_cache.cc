@@ -144,9 +144,31 @@ std::int32_t MetadataCache::leader(const model::PartitionId& partition) const {
   return found == nullptr ? -1 : found->leader;
 }
 
+TopicPtr MetadataCache::find(const base::Uuid& topic) const {
+  const auto known = by_id_.find(topic);
+  return known == by_id_.end() ? nullptr : known->second;
+}
+
+void MetadataCache::note_version(std::uint64_t version) {
+  if (version <= noted_version_) return;
+  noted_version_ = version;
+  want_older_topics();
+  begin_refresh();
+}
+
+void MetadataCache::want_older_topics() {
+  for (const auto& [id, topic] : by_id_) {
+    if (topic->version < noted_version_) refresh_wanted_.insert(id);
+  }
+}
+
 void MetadataCache::refresh_soon(const base::Uuid& topic) {
   refresh_wanted_.insert(topic);
-  if (refreshing_ || stopped_) return;
+  begin_refresh();
+}
+
+void MetadataCache::begin_refresh() {
+  if (refresh_wanted_.empty() || refreshing_ || stopped_) return;
   refreshing_ = true;
   tasks_.spawn("metadata refresh", refresh());
 }
@@ -166,6 +188,7 @@ asio::awaitable<void> MetadataCache::refresh() {
     const auto failure = co_await ask_again(topics);
     last_refresh_ = runtime_.now();
     if (failure && failure->retriable) refresh_wanted_.insert(topics.begin(), topics.end());
+    want_older_topics();  // whoever answered may lag behind
   }
   refreshing_ = false;
 }
@@ -182,6 +205,8 @@ asio::awaitable<std::optional<Error>> MetadataCache::ask_again(std::vector<base:
     protocol::MetadataRequest request;
     const std::size_t end = std::min(names.size(), done + kTopicsAtOnce);
     for (; done < end; ++done) request.topics.push_back(names[done]);
+    // A broker that lags behind is waited for; while others are quicker, one of them answers.
+    request.newer_than = noted_version_ > version_ ? noted_version_ - 1 : 0;
     const auto answer =
         co_await fetch(std::move(request), runtime_.now() + config_.request_timeout);
     if (!answer) co_return answer.error();

@@ -76,6 +76,11 @@ class MetadataCache {
   /// Asks about a known topic again, soon, together with others for which that is wanted by then:
   /// at most once per 50 ms, slower while it is asked for again and again.
   void refresh_soon(const base::Uuid& topic);
+  /// An answer came from a broker with an image of this version. Known topics that are older are
+  /// asked about again, in the same manner: partitions may have been added.
+  void note_version(std::uint64_t version);
+  /// Null: no such topic is known.
+  [[nodiscard]] TopicPtr find(const base::Uuid& topic) const;
   /// Called after every update.
   void on_update(std::function<void()> call) { on_update_.push_back(std::move(call)); }
   [[nodiscard]] std::uint64_t refreshes() const noexcept { return refreshes_; }
@@ -86,6 +91,8 @@ class MetadataCache {
   void apply(const protocol::MetadataResponse& response);
   void apply_brokers(const protocol::MetadataResponse& response);
   void apply_topic(const protocol::TopicMetadata& topic, std::uint64_t version);
+  void want_older_topics();
+  void begin_refresh();
   asio::awaitable<void> refresh();
   asio::awaitable<std::optional<Error>> ask_again(std::vector<base::Uuid> topics);
 
@@ -96,6 +103,7 @@ class MetadataCache {
   std::int32_t controller_ = -1;
   std::uint64_t version_ = 0;
   std::uint64_t needed_version_ = 0;
+  std::uint64_t noted_version_ = 0;  ///< the newest that an answer of any kind came from
   std::map<std::string, TopicPtr> by_name_;
   std::unordered_map<base::Uuid, TopicPtr> by_id_;
   std::set<base::Uuid> gone_;

@@ -154,7 +154,10 @@ void ProduceSender::relink() {
 void ProduceSender::metadata_changed() {
   if (stopped_) return;
   for (const ProducerTopicPtr& topic : accumulator_.topics()) {
-    if (!core_.metadata.gone(topic->id)) continue;
+    if (!core_.metadata.gone(topic->id)) {
+      if (const auto info = core_.metadata.find(topic->id)) accumulator_.extend(*topic, *info);
+      continue;
+    }
     accumulator_.mark_gone(*topic);
     for (const auto& partition : topic->partitions) {
       accumulator_.take_open(*partition, true, {});
@@ -383,6 +386,7 @@ void ProduceSender::answered(const SentPtr& sent, base::Result<net::Frame> frame
 }
 
 void ProduceSender::settle(const SentPtr& sent, const Result<protocol::ProduceResponse>& response) {
+  if (response) core_.metadata.note_version(response->envelope.metadata_version);
   if (response && response->results.size() == sent->entries.size()) {
     for (std::size_t i = 0; i < sent->entries.size(); ++i)
       settle_entry(sent->entries[i], response->results[i], sent->where);
@@ -597,6 +601,7 @@ void ProduceSender::expire(ProducerPartition& partition) {
     if (!partition.trouble.empty()) text += ": " + partition.trouble;
     Error error = make_error(Errc::delivery_timed_out, std::move(text));
     error.maybe_applied = batch->unanswered > 0;
+    if (!error.maybe_applied) error.hint = "it was not stored, and may be sent again: mqctl status";
     finish(*batch, std::move(error));
   }
   collect(partition);

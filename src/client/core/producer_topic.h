@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -52,6 +53,10 @@ struct TopicHandle::Impl {
   base::Uuid id;
   const void* owner = nullptr;  ///< the accumulator that made it
   std::uint32_t batch_bytes_max = 0;
+  std::atomic<std::size_t> partition_count{0};
+
+  // Grow on the sender's runtime, under the accumulator's mutex: any other thread needs that to
+  // look at them.
   std::vector<std::int32_t> numbers;  ///< of the partitions, ascending
   std::vector<std::unique_ptr<client::ProducerPartition>> partitions;  ///< in the same order
 

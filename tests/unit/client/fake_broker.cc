@@ -338,6 +338,7 @@ asio::awaitable<bool> FakeBroker::produce(ConnectionPtr connection, net::Frame f
   const auto request = protocol::decode_produce_request(frame.header);
   produce_entries.push_back(request->entries.size());
   protocol::ProduceResponse response;
+  response.envelope.metadata_version = image().version;
   base::MutableBytes payload = frame.payload;
   bool lost = false;
   for (const auto& entry : request->entries) {
@@ -462,6 +463,7 @@ asio::awaitable<void> FakeBroker::fetch(ConnectionPtr connection, net::Frame fra
   const base::TimePoint until = runtime_.now() + std::chrono::milliseconds(request->wait_ms);
   while (!stopped_) {
     protocol::FetchResponse response;
+    response.envelope.metadata_version = image().version;
     std::string payload;
     bool any_error = false;
     for (const auto& entry : request->entries) {

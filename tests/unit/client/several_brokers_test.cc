@@ -295,6 +295,7 @@ TEST_F(SeveralBrokersTest, ARecordThatFoundNoLeaderSaysSo) {
   EXPECT_EQ(error.code, Errc::delivery_timed_out);
   EXPECT_FALSE(error.maybe_applied);
   EXPECT_EQ(error.message, "orders/0: not acknowledged within 2000 ms: it has no leader");
+  EXPECT_EQ(error.hint.find("may be there"), std::string::npos) << error.hint;
 }
 
 // CLI-6.
@@ -441,6 +442,114 @@ TEST_F(SeveralBrokersTest, ASilentBrokerIsNamedAndHidesNobody) {
   EXPECT_TRUE(all.at(1));
   EXPECT_EQ(all.at(2).error().code, Errc::unreachable);
   EXPECT_EQ(all.at(3).error().message, "broker 3 (broker-3:9500) is not in the cluster now");
+}
+
+// Partitions that a topic gets while clients use it.
+class AddedPartitions : public SeveralBrokersTest {
+ protected:
+  void add(std::int32_t leader) {
+    auto& log = cluster->topics.at("orders").partitions.emplace_back();
+    log.leader = leader;
+    ++cluster->version;
+    for (auto& [id, one] : brokers) one->image_changed();
+  }
+  void start_consumer() {
+    consumer = std::make_unique<client::ConsumerCore>(client_runtime, *client_network,
+                                                      config<ConsumerConfig>());
+    ASSERT_TRUE(run(simulator, consumer->start()));
+  }
+  bool read(const std::string& value, base::Duration limit) {
+    return simulator.run_until(
+        [&] {
+          while (const auto taken = consumer->take()) {
+            if (!*taken) continue;
+            for (const auto& record : **taken) read_.emplace(as_text(*record.value));
+          }
+          return read_.contains(value);
+        },
+        limit);
+  }
+  std::set<std::string> read_;
+};
+
+TEST_F(AddedPartitions, AreUsedByAProducerThatSends) {
+  add_topic("orders", {1});
+  start_producer(config<ProducerConfig>());
+  const auto orders = topic("orders");
+  send(*orders, "a", 0);
+  ASSERT_TRUE(wait_for("a", seconds(5)));
+  add(2);
+  add(3);
+  EXPECT_EQ(orders->partition_count, 1U);
+  send(*orders, "b", 0);
+  ASSERT_TRUE(wait_for("b", seconds(5)));
+  ASSERT_TRUE(simulator.run_until([&] { return orders->partition_count == 3; }, seconds(2)));
+  send(*orders, "c", 2);
+  ASSERT_TRUE(wait_for("c", seconds(5)));
+  EXPECT_TRUE(results.at("c"));
+  EXPECT_EQ(broker(3).produced_batches, 1);
+  // The keys go by the new number.
+  EXPECT_EQ(topic("orders").get(), orders.get());
+}
+
+TEST_F(AddedPartitions, AreReadByWhoeverReadsTheWholeTopic) {
+  add_topic("orders", {1});
+  start_producer(config<ProducerConfig>());
+  const auto orders = topic("orders");
+  send(*orders, "a", 0);
+  start_consumer();
+  ASSERT_TRUE(run(simulator, consumer->assign_topics({{"orders", Start{Start::latest}}})));
+  add(2);
+  send(*orders, "b", 0);
+  ASSERT_TRUE(simulator.run_until([&] { return orders->partition_count == 2; }, seconds(5)));
+  send(*orders, "c", 1);
+  ASSERT_TRUE(wait_for("c", seconds(5)));
+  EXPECT_TRUE(read("c", seconds(5))) << "from its beginning";
+  EXPECT_EQ(consumer->positions().size(), 2U);
+  // Their beginning may have moved on by the time they are found.
+  add(3);
+  auto& log = cluster->topics.at("orders").partitions[2];
+  log.start = log.end = 40;
+  send(*orders, "d", 0);
+  ASSERT_TRUE(simulator.run_until([&] { return orders->partition_count == 3; }, seconds(5)));
+  send(*orders, "e", 2);
+  EXPECT_TRUE(read("e", seconds(5)));
+}
+
+TEST_F(AddedPartitions, AreNotReadByWhoeverNamedPartitions) {
+  add_topic("orders", {1});
+  start_consumer();
+  ASSERT_TRUE(run(simulator, consumer->assign({{{"orders", 0}, Start{Start::earliest}}})));
+  add(2);
+  simulator.run_for(seconds(5));
+  EXPECT_EQ(consumer->positions().size(), 1U);
+}
+
+// Brokers that lag behind are not asked in a circle.
+TEST_F(AddedPartitions, AreLearntFromABrokerThatHasTheNewImage) {
+  add_topic("orders", {1});
+  start_producer(config<ProducerConfig>());
+  const auto orders = topic("orders");
+  send(*orders, "a", 0);
+  ASSERT_TRUE(wait_for("a", seconds(5)));
+  broker(2).freeze_image();
+  broker(3).freeze_image();
+  add(1);
+  const int before = broker(2).metadata_requests + broker(3).metadata_requests;
+  send(*orders, "b", 0);
+  ASSERT_TRUE(simulator.run_until([&] { return orders->partition_count == 2; }, seconds(10)));
+  simulator.run_for(seconds(20));
+  EXPECT_LE(broker(2).metadata_requests + broker(3).metadata_requests - before, 10);
+}
+
+TEST_F(AddedPartitions, AreWaitedForAlone) {
+  add_topic("orders", {1, 2});
+  move_leader("orders", 1, -1);  // its broker is away
+  auto& client = start_admin(config<ClientConfig>());
+  const auto began = simulator.now();
+  const auto added = run(simulator, client.add_partitions({{"orders", 3}}));
+  ASSERT_TRUE(added.at("orders"));
+  EXPECT_LT(simulator.now() - began, seconds(1));
 }
 
 }  // namespace
