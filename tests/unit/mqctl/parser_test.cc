@@ -172,6 +172,9 @@ TEST_F(MqctlUsage, FlagsThatContradictEachOtherAreRefused) {
   EXPECT_EQ(run({"consume", "t", "-o", "@yesterday"}), 2);
   EXPECT_EQ(run({"consume", "t", "-o", "json"}), 2) << "a stream is jsonl";
   EXPECT_EQ(run({"topic", "list", "--fields", "name"}), 2);
+  // Before anything is done, and so also without a broker.
+  EXPECT_EQ(run({"bench", "produce", "-o", "json", "--fields", "records,pigs"}), 2);
+  EXPECT_NE(out.text.find("pigs"), std::string::npos) << out.text;
   EXPECT_EQ(run({"local", "up", "-n", "3"}), 2);
   EXPECT_EQ(run({"topic", "create", "x", "y", "x"}), 2) << "named twice";
 }

@@ -263,6 +263,19 @@ void resolve_timeout(const Command& command, const Arguments& arguments, const C
   globals.timeout = globals.connect_timeout = *timeout;
 }
 
+/// Before anything is done: a benchmark of an hour would say it at its end. What stands below the
+/// first name is seen when it is there.
+void check_fields(const Command& command, const std::vector<std::string>& fields) {
+  const auto shape = parse_json(command.item_shape);
+  if (!shape.value) return;
+  for (const auto& field : fields) {
+    const auto name = field.substr(0, field.find('.'));
+    if (shape.value->find(name) != nullptr) continue;
+    throw Failed(usage_failure(fmt::format("--fields: there is no field \"{}\"", name), {},
+                               fmt::format("mqctl {} --schema lists the fields", command.path)));
+  }
+}
+
 }  // namespace
 
 Globals resolve_globals(const Command& command, const Arguments& arguments,
@@ -276,6 +289,7 @@ Globals resolve_globals(const Command& command, const Arguments& arguments,
   if (arguments.has("fields")) globals.fields = split_list(arguments.text("fields"));
   if (!globals.fields.empty() && globals.form == Form::table)
     throw_usage(command, "--fields works with -o json and -o jsonl", "a table has fixed columns");
+  check_fields(command, globals.fields);
   globals.yes = arguments.on("yes");
   globals.dry_run = command.dry_run && arguments.on("dry-run");
   globals.quiet = arguments.on("quiet");

@@ -51,8 +51,9 @@ void ReadPlan::move(Part& part, std::int64_t next) {
 
 bool ReadPlan::take(const RecordView& record) {
   if (last_ == nullptr || last_partition_ != record.partition || *last_topic_ != record.topic) {
-    const auto at = parts_.find(TopicPartition{std::string(record.topic), record.partition});
-    if (at == parts_.end()) return false;
+    const TopicPartition name{std::string(record.topic), record.partition};
+    const auto [at, added] = parts_.try_emplace(name);
+    if (added) ++open_;
     last_topic_ = &at->first.topic;
     last_partition_ = record.partition;
     last_ = &at->second;

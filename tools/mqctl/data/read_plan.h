@@ -28,7 +28,7 @@ class ReadPlan {
 
   [[nodiscard]] std::map<TopicPartition, Start> starts() const;
   /// False when the record lies behind the partition's end and is not to be shown. Also notes how
-  /// far the partition is.
+  /// far the partition is. One that the plan does not have was added later, and has no end.
   bool take(const RecordView& record);
   /// For partitions whose last offsets hold no records: where the consumer stands.
   void advance(const std::map<TopicPartition, std::int64_t>& positions);

@@ -120,6 +120,22 @@ Check rules(const ClusterFacts& facts) {
   return check;
 }
 
+/// What brokers themselves give the alarm for. Several may say the same.
+void add_alerts(const ClusterFacts& facts, std::vector<Check>& checks) {
+  for (const auto& [id, broker] : facts.brokers) {
+    if (!broker) continue;
+    for (const auto& alert : broker->alerts) {
+      const auto same = [&](const Check& check) {
+        return check.name == alert.check && check.level == alert.level;
+      };
+      auto check = std::ranges::find_if(checks, same);
+      if (check == checks.end()) check = checks.insert(check, Check{alert.check, alert.level, {}});
+      if (std::ranges::count(check->troubles, alert.text) == 0)
+        check->troubles.push_back(alert.text);
+    }
+  }
+}
+
 }  // namespace
 
 bool under_replicated(const PartitionInfo& partition) {
@@ -137,9 +153,11 @@ PartitionCounts count(const std::vector<PartitionInfo>& partitions) {
 }
 
 std::vector<Check> checks_of(const ClusterFacts& facts) {
-  return {Check{"answer", 1, {}}, controller(facts), leaders(facts),
-          serving(facts),         brokers_up(facts), replication(facts),
-          metadata(facts),        disks(facts),      rules(facts)};
+  std::vector<Check> checks{Check{"answer", 1, {}}, controller(facts), leaders(facts),
+                            serving(facts),         brokers_up(facts), replication(facts),
+                            metadata(facts),        disks(facts),      rules(facts)};
+  add_alerts(facts, checks);
+  return checks;
 }
 
 }  // namespace mq::mqctl

@@ -8,6 +8,7 @@
 #include "mqctl/data/record_format.h"
 #include "mqctl/data/record_json.h"
 #include "mqctl/verbs/choices.h"
+#include "mqctl/verbs/reachable.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -75,8 +76,14 @@ class Run {
     static_cast<ClientConfig&>(config) = client_config(context_);
     auto consumer = connected(context_, Consumer::create(std::move(config)));
     plan(consumer);
-    const auto exit = read(consumer);
+    auto exit = read(consumer);
     context_.console.out.flush();
+    for (const auto& [partition, error] : unreached_) {
+      const auto name = fmt::format("{}/{}", partition.topic, partition.partition);
+      const auto failure = client_failure(error, fmt::format("{} was not read", name), name);
+      context_.report(failure);
+      if (exit == Exit::ok) exit = exit_of(failure, false);
+    }
     if (context_.globals.verbose)
       context_.notice(fmt::format("read {}", counted(taken_, "record")));
     return exit;
@@ -113,6 +120,12 @@ class Run {
     std::vector<TopicPartition> partitions;
     for (const auto& topic : topics_) add_partitions(consumer, topic, partitions);
     const auto what = fmt::format("nothing was read from {}", context_.args.positionals[0]);
+    const bool ends = context_.args.on("exit") || span_.end;
+    if (ends) {
+      auto reached = reach(context_, consumer, partitions, what);
+      partitions = reached.names();
+      unreached_ = std::move(reached.unreached);
+    }
     const auto ranges = take(consumer.offsets(partitions), what);
     ReadPlan::AtTimes times;
     times.start = at_time(consumer, partitions, span_.start, what);
@@ -120,7 +133,11 @@ class Run {
     std::string error;
     plan_ = ReadPlan::make(ranges, span_, context_.args.on("exit"), error, times);
     if (!plan_) throw Failed(make_failure(protocol::WireError::offset_out_of_range, what, error));
-    if (auto assigned = consumer.assign(plan_->starts()); !assigned)
+    // Whoever waits for more also waits for partitions that come.
+    const bool follows = !ends && partitions_.empty();
+    if (auto assigned =
+            consumer.assign(plan_->starts(), follows ? topics_ : std::vector<std::string>());
+        !assigned)
       throw_client(assigned.error(), what);
   }
 
@@ -192,6 +209,7 @@ class Run {
   Printer printer_;
   std::int64_t limit_;
   std::optional<ReadPlan> plan_;
+  std::map<TopicPartition, Error> unreached_;
   std::uint64_t taken_ = 0;
   bool told_ = false;
   bool told_away_ = false;

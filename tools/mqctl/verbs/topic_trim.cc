@@ -9,6 +9,7 @@
 #include "mqctl/cli/table.h"
 #include "mqctl/data/offsets.h"
 #include "mqctl/verbs/choices.h"
+#include "mqctl/verbs/reachable.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -20,7 +21,10 @@ struct Trim {
   std::int64_t to = 0;     ///< first offset that stays
   [[nodiscard]] std::int64_t records() const { return std::max<std::int64_t>(0, to - first); }
 };
-using Plan = std::map<TopicPartition, Trim>;
+struct Plan {
+  std::map<TopicPartition, Trim> trims;
+  std::map<TopicPartition, Error> unreached;
+};
 
 Place wanted_place(const Context& context) {
   const auto text = context.args.maybe_text("to").value_or("");
@@ -69,9 +73,10 @@ Plan make_plan(const Context& context, const std::string& topic, const std::stri
   ConsumerConfig config;
   static_cast<ClientConfig&>(config) = client_config(context);
   auto consumer = connected(context, Consumer::create(std::move(config)));
-  const auto partitions = wanted_partitions(context, consumer, topic, what);
+  auto partitions = wanted_partitions(context, consumer, topic, what);
   check_place(place, partitions, context.args.text("to"));
-  const auto ranges = take(consumer.offsets(partitions), what, topic);
+  auto reached = reach(context, consumer, partitions, what);
+  partitions = reached.names();
   std::map<TopicPartition, TimedOffset> found;
   if (place.from == Place::From::time) {
     std::map<TopicPartition, Timestamp> times;
@@ -80,7 +85,8 @@ Plan make_plan(const Context& context, const std::string& topic, const std::stri
     found = take(consumer.offsets_for_times(times), what, topic);
   }
   Plan plan;
-  for (const auto& [partition, range] : ranges) {
+  plan.unreached = std::move(reached.unreached);
+  for (const auto& [partition, range] : reached.ranges) {
     const auto at = found.find(partition);
     const auto to = resolve(place, range, at == found.end() ? -1 : at->second.offset);
     if (to > range.end)
@@ -88,7 +94,7 @@ Plan make_plan(const Context& context, const std::string& topic, const std::stri
           make_failure(protocol::WireError::offset_out_of_range, what,
                        fmt::format("{} partition {} has offsets {} to {} (exclusive), not {}",
                                    topic, partition.partition, range.start, range.end, to)));
-    plan.emplace(partition, Trim{range.start, to});
+    plan.trims.emplace(partition, Trim{range.start, to});
   }
   return plan;
 }
@@ -96,7 +102,7 @@ Plan make_plan(const Context& context, const std::string& topic, const std::stri
 std::string loss_text(const std::string& topic, const Plan& plan) {
   std::int64_t records = 0;
   std::size_t partitions = 0;
-  for (const auto& [partition, trim] : plan) {
+  for (const auto& [partition, trim] : plan.trims) {
     records += trim.records();
     partitions += trim.records() > 0;
   }
@@ -119,7 +125,7 @@ void say_plan(const Plan& plan, Report& report) {
                {"FIRST", Table::Align::right},
                {"TRIM TO", Table::Align::right},
                {"OFFSETS GONE", Table::Align::right}});
-  for (const auto& [partition, trim] : plan)
+  for (const auto& [partition, trim] : plan.trims)
     table.add({fmt::format("{}", partition.partition), fmt::format("{}", trim.first),
                fmt::format("{}", std::max(trim.first, trim.to)),
                fmt::format("{}", trim.records())});
@@ -129,9 +135,9 @@ void say_plan(const Plan& plan, Report& report) {
 void carry_out(Context& context, const Plan& plan, Report& report) {
   auto admin = connect_admin(context);
   std::map<TopicPartition, std::int64_t> to;
-  for (const auto& [partition, trim] : plan) to.emplace(partition, trim.to);
+  for (const auto& [partition, trim] : plan.trims) to.emplace(partition, trim.to);
   const auto outcomes = admin.trim(to);
-  for (const auto& [partition, trim] : plan) {
+  for (const auto& [partition, trim] : plan.trims) {
     const auto& outcome = outcomes.at(partition);
     const auto name = fmt::format("{}/{}", partition.topic, partition.partition);
     if (!outcome) {
@@ -150,6 +156,13 @@ void carry_out(Context& context, const Plan& plan, Report& report) {
   }
 }
 
+void say_unreached(const Plan& plan, Report& report) {
+  for (const auto& [partition, error] : plan.unreached) {
+    const auto name = fmt::format("{}/{}", partition.topic, partition.partition);
+    report.failure(client_failure(error, fmt::format("{} was not trimmed", name), name));
+  }
+}
+
 Exit trim(Context& context) {
   const auto& topic = context.args.positionals[0];
   const auto what = fmt::format("{} was not trimmed", topic);
@@ -159,14 +172,16 @@ Exit trim(Context& context) {
   const Plan plan = make_plan(context, topic, what);
   Report report(context);
   if (context.globals.dry_run) {
-    for (const auto& [partition, trim] : plan) report.item(item_of(partition, trim, true));
+    for (const auto& [partition, trim] : plan.trims) report.item(item_of(partition, trim, true));
     report.text(fmt::format("would remove {}\n", loss_text(topic, plan)));
     say_plan(plan, report);
+    say_unreached(plan, report);
     return report.finish();
   }
   context.confirm(
       fmt::format("This removes {}. They cannot be brought back.", loss_text(topic, plan)), topic);
   carry_out(context, plan, report);
+  say_unreached(plan, report);
   return report.finish();
 }
 
