@@ -170,8 +170,8 @@ class MQ_EXPORT Admin {
   /// Changes settings of topics that exist. An outcome that got lost is resolved by asking again.
   PerItem<void> alter_topics(const std::map<std::string, TopicChange>& changes);
   /// Gives topics more partitions: how many there are to be, at least what there is. The number
-  /// there is then. Records with a key may go to another partition than before. Producers and
-  /// consumers that have looked the topic up before stay with the partitions that they know.
+  /// there is then. Records with a key may go to another partition than before. Producers,
+  /// and consumers of the whole topic, take the new ones in by themselves, within seconds.
   PerItem<std::int32_t> add_partitions(const std::map<std::string, std::int32_t>& totals);
   Result<std::vector<TopicSummary>> list_topics();
   PerItem<TopicDescription> describe_topics(const std::vector<std::string>& names);

@@ -52,6 +52,12 @@ protocol::ResponseEnvelope Core::envelope() const {
   return envelope;
 }
 
+protocol::Status Core::no_topic(const metadata::ClusterImage& image, std::string_view name) const {
+  if (const auto* damage = image.damage_of(name))
+    return status(WireError::metadata_unavailable, damage->text);
+  return status(WireError::unknown_topic, metadata::unknown_topic_text(image, name));
+}
+
 protocol::Status Core::missing(const model::PartitionId& partition) const {
   const auto newest = image();
   const auto topic = newest->find_topic(partition.topic);  // by id: PAR-6
@@ -71,6 +77,9 @@ protocol::Status Core::missing(const model::PartitionId& partition) const {
                           assignment->leader, assignment->leader_epoch)
             : fmt::format("{}-{} has no leader now: the brokers that keep it are away", topic->name,
                           partition.partition));
+  const auto* damage = newest->damage_of(topic->name);
+  if (damage && assignment->leader == model::BrokerId())
+    return status(WireError::partition_offline, damage->text);
   if (partitions_recovering > 0 && !stopping) {
     return status(WireError::partition_recovering,
                   fmt::format("{}-{} is being recovered", topic->name, partition.partition));

@@ -99,6 +99,9 @@ struct Core {
   }
   /// A successful envelope.
   [[nodiscard]] protocol::ResponseEnvelope envelope() const;
+  /// Why there is no topic of this name in `image` for whoever asks.
+  [[nodiscard]] protocol::Status no_topic(const metadata::ClusterImage& image,
+                                          std::string_view name) const;
   /// Why no worker serves `partition`: unknown topic or partition, led elsewhere, or not ready.
   [[nodiscard]] protocol::Status missing(const model::PartitionId& partition) const;
   /// "orders-3", or the uuid's form if the topic is unknown.

@@ -1,6 +1,7 @@
 #include "broker/membership.h"
 
 #include "broker/version.h"
+#include "replication/image_delta.h"
 
 namespace mq::broker {
 namespace {
@@ -96,6 +97,9 @@ asio::awaitable<Result<void>> Membership::start(std::function<void(const std::st
     route_.set_local(local);
     try_now();
   });
+  candidate_.on_known_epoch([this] {
+    return static_cast<std::int32_t>(replication::controller_epoch_of(view_.version())) - 1;
+  });
   candidate_.on_leader([this](const auto& leader) { adopt_leader(leader); });
   MQ_CO_TRY_VOID(co_await member_.start());
   adopt_epoch(member_.epoch());
@@ -124,7 +128,15 @@ void Membership::try_now() {
 
 asio::awaitable<metadata::ImagePtr> Membership::first_image() {
   auto image = view_.image();
-  while (!image && !core_.stopping) {
+  while ((!image || image->lost_topic()) && !core_.stopping) {
+    if (image) {
+      // Its logs would be taken for those of nobody and put away. Nothing is served yet, so that
+      // the image is in force as it is.
+      puller_.applied(image->version());
+      waiting_("waiting for a topic of the metadata: " + image->lost_topic()->text);
+      image = co_await view_.wait_for_image(image->version(), core_.home->now() + kWaitToldAgain);
+      continue;
+    }
     const auto& leader = candidate_.leader();
     waiting_(leader ? fmt::format("waiting for the cluster image from broker {} ({})",
                                   leader->broker, leader->advertised.text())

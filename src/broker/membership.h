@@ -93,6 +93,8 @@ class Membership {
   }
   /// What keeps the metadata from being changed now, for people; empty: nothing known.
   [[nodiscard]] std::string trouble() const;
+  /// Why this broker knows of no change any more; empty: it does.
+  [[nodiscard]] std::string image_trouble() const { return puller_.complaint(); }
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept {
     return member_.warnings();
   }

@@ -31,9 +31,8 @@ Damage damaged_topic(const std::string& name, std::string value) {
   damage.node.path = layout::topic(name);
   damage.node.topic = name;
   damage.node.text = fmt::format(
-      "topic \"{}\" is served by nobody: its metadata node {} does not parse or is of another "
-      "topic; "
-      "{}, or remove it, and the topic with it",
+      "topic \"{}\" is lost to brokers that start, and can be given no leaders: its metadata node "
+      "{} does not parse or is of another topic; {}, or remove it, and the topic with it",
       base::printable(name, 260), damage.node.path, kRestore);
   damage.value = std::move(value);
   return damage;

@@ -46,6 +46,13 @@ const DamagedNode* ClusterImage::damage_of(std::string_view topic) const noexcep
   return topic.empty() || found == damage_.end() ? nullptr : &*found;
 }
 
+const DamagedNode* ClusterImage::lost_topic() const noexcept {
+  const auto found = std::ranges::find_if(damage_, [this](const DamagedNode& node) {
+    return !node.topic.empty() && !topics_.contains(node.topic);
+  });
+  return found == damage_.end() ? nullptr : &*found;
+}
+
 TopicPtr ClusterImage::find_topic(std::string_view name) const {
   const auto found = topics_.find(name);
   return found == topics_.end() ? nullptr : found->second;

@@ -97,6 +97,9 @@ class ClusterImage {
   [[nodiscard]] const std::vector<DamagedNode>& damage() const noexcept { return damage_; }
   /// The first of them that belongs to this topic; null: none.
   [[nodiscard]] const DamagedNode* damage_of(std::string_view topic) const noexcept;
+  /// Null: every topic is here. Else a topic's node is damaged and nobody knows its id: what is on
+  /// disks under ids that this image lacks may be its.
+  [[nodiscard]] const DamagedNode* lost_topic() const noexcept;
   [[nodiscard]] const BrokerInfo* find_broker(model::BrokerId id) const noexcept;
 
   /// By name, ascending.

@@ -1,5 +1,7 @@
 #include "replication/image_delta.h"
 
+#include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "base/log.h"
@@ -94,6 +96,19 @@ std::vector<metadata::DamagedNode> damage_of(const protocol::PullImageResponse& 
   return damage;
 }
 
+/// Topics of `current` that `answer` lacks because their nodes are damaged.
+std::vector<metadata::TopicPtr> kept_topics(const ClusterImage& current,
+                                            const protocol::PullImageResponse& answer) {
+  std::vector<metadata::TopicPtr> kept;
+  for (const auto& node : answer.damage) {
+    const bool sent =
+        std::ranges::count(answer.topics, node.topic, &protocol::ImageTopic::name) > 0;
+    const auto topic = node.topic.empty() || sent ? nullptr : current.find_topic(node.topic);
+    if (topic && std::ranges::count(kept, topic) == 0) kept.push_back(topic);
+  }
+  return kept;
+}
+
 }  // namespace
 
 ImagePtr apply(const ImagePtr& current, const protocol::PullImageResponse& answer,
@@ -103,6 +118,8 @@ ImagePtr apply(const ImagePtr& current, const protocol::PullImageResponse& answe
   topics.reserve(answer.topics.size());
   for (const auto& topic : answer.topics)
     topics.push_back(topic_of(topic, current.get(), defaults));
+  // Of a change they go away before they come again.
+  if (current) std::ranges::move(kept_topics(*current, answer), std::back_inserter(topics));
   if (answer.base_version == 0) {
     return std::make_shared<const ClusterImage>(
         answer.cluster_id, model::BrokerId(answer.controller), brokers_of(answer),

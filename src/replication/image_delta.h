@@ -15,8 +15,9 @@ namespace mq::replication {
 /// taken: it is of an earlier controller than `current`, or a change of another image.
 ///
 /// A partition never goes back: of what `current` and the answer say about it, the one with the
-/// higher leader epoch and version is kept (C2). Settings are `defaults` with the topic's own on
-/// top.
+/// higher leader epoch and version is kept (C2). A topic whose node in the metadata is damaged
+/// stays as it was: nobody else is given its partitions meanwhile. Settings are `defaults` with the
+/// topic's own on top.
 [[nodiscard]] metadata::ImagePtr apply(const metadata::ImagePtr& current,
                                        const protocol::PullImageResponse& answer,
                                        const model::TopicSettings& defaults);

@@ -117,4 +117,12 @@ bool ImagePuller::fail(std::string why) {
   return false;
 }
 
+std::string ImagePuller::complaint() const {
+  if (!trouble_told_ || trouble_.empty()) return {};
+  return fmt::format(
+      "no newer cluster image for {} s: {}",
+      std::chrono::duration_cast<std::chrono::seconds>(home_.now() - trouble_since_).count(),
+      trouble_);
+}
+
 }  // namespace mq::replication

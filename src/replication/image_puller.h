@@ -36,6 +36,8 @@ class ImagePuller {
   void applied(std::uint64_t version);
   /// Why the last try brought nothing, for people; empty: it brought something.
   [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
+  /// The same, with since when, once it has lasted so long that it is no election.
+  [[nodiscard]] std::string complaint() const;
   asio::awaitable<void> stop();
 
  private:

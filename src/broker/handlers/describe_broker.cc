@@ -25,6 +25,8 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
   response.lease_lost = !membership.has_lease(core.home->now());
   if (membership.leader()) response.controller = membership.leader()->broker.value();
   for (const auto& line : membership.warnings()) response.warnings.push_back(line);
+  if (const auto why = membership.image_trouble(); !why.empty())
+    response.alerts.push_back({"images", 3, fmt::format("broker {}: {}", core.id, why)});
   if (!response.metadata_trouble.empty()) {
     response.warnings.push_back(
         response.metadata_trouble +
@@ -48,6 +50,13 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
     response.disks.push_back(std::move(out));
   }
   co_return;
+}
+
+/// What the controller found damaged concerns all brokers, and any of them may be asked. A topic
+/// without its node is not served, a child that is no topic's only waits to be removed.
+void describe_damage(const metadata::ClusterImage& image, DescribeBrokerResponse& response) {
+  for (const auto& node : image.damage())
+    response.alerts.push_back({"damage", node.topic.empty() ? 4U : 2U, node.text});
 }
 
 void describe_process(Core& core, base::Runtime& runtime, DescribeBrokerResponse& response) {
@@ -99,6 +108,7 @@ asio::awaitable<void> describe(Request request) {
   co_await run_on(*core.home, describe_home(core, response));
   const auto facts = co_await gather_partition_facts(core);
   describe_partitions(core, *core.image(), facts, response);
+  describe_damage(*core.image(), response);
   response.counters = core.counters.snapshot();
   response.envelope = core.envelope();
   request.answer(protocol::encode(response));

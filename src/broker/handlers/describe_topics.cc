@@ -69,8 +69,7 @@ asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequ
     }
     protocol::TopicDescription unknown;
     unknown.name = name;
-    unknown.status =
-        core.status(protocol::WireError::unknown_topic, metadata::unknown_topic_text(*image, name));
+    unknown.status = core.no_topic(*image, name);
     response.topics.push_back(std::move(unknown));
   }
   response.envelope = core.envelope();

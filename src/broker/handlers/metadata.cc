@@ -38,8 +38,7 @@ protocol::TopicMetadata unknown(const Core& core, const metadata::ClusterImage& 
                                 const std::string& name) {
   protocol::TopicMetadata out;
   out.name = name;
-  out.status =
-      core.status(protocol::WireError::unknown_topic, metadata::unknown_topic_text(image, name));
+  out.status = core.no_topic(image, name);
   return out;
 }
 

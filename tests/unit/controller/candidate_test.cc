@@ -235,6 +235,55 @@ TEST_F(CandidateTest, SomebodyWhoRemovesTheNodeStartsAnElection) {
   EXPECT_TRUE(create("orders", 2).status.ok());
 }
 
+/// The store has forgotten how many elections there were.
+class LostEpoch : public CandidateTest {
+ protected:
+  LostEpoch() {
+    start(3);
+    for (int elections = 0; elections < 4; ++elections) elect_anew();
+    EXPECT_GE(epoch(), 4);
+  }
+  void elect_anew() {
+    const auto before = controlling()->candidate.controller()->controller_epoch();
+    metadata::expire_session(*state_, controlling()->store->session());
+    EXPECT_TRUE(wait_until([&] {
+      return controlling() != nullptr &&
+             controlling()->candidate.controller()->controller_epoch() != before && agreed();
+    }));
+  }
+};
+
+// CTL-1: no broker takes an image of an earlier epoch.
+TEST_F(LostEpoch, IsRaisedAboveTheImagesThatBrokersHave) {
+  ASSERT_TRUE(create("orders", 6).status.ok());
+  wait_until_settled();
+  const auto shown = controlling()->candidate.controller()->image()->version();
+  state_->nodes.erase(std::string(layout::kControllerEpoch));
+  metadata::expire_session(*state_, controlling()->store->session());
+  ASSERT_TRUE(wait_until([&] {
+    return controlling() != nullptr && agreed() &&
+           controlling()->candidate.controller()->image()->version() > shown;
+  }));
+  wait_until_settled();
+  EXPECT_EQ(epoch(), controlling()->candidate.controller()->controller_epoch());
+  EXPECT_TRUE(create("billing", 2).status.ok());
+}
+
+TEST_F(LostEpoch, IsRaisedByABrokerThatKnowsItAlready) {
+  const auto before = epoch();
+  for (const auto& one : brokers_) {
+    one->candidate.on_known_epoch([before] { return before; });
+    one->pulling = false;
+  }
+  auto* const old = controlling()->candidate.controller();
+  state_->nodes.at(std::string(layout::kControllerEpoch)).version = 1;
+  metadata::expire_session(*state_, controlling()->store->session());
+  ASSERT_TRUE(wait_until([&] {
+    return controlling() != nullptr && controlling()->candidate.controller() != old && agreed();
+  }));
+  EXPECT_EQ(epoch(), before + 1) << "in one election";
+}
+
 /// What every controller has to read is not there.
 class Unloadable : public CandidateTest {
  protected:
@@ -279,18 +328,6 @@ TEST_F(Unloadable, MetadataThatIsMendedLeavesNoTrouble) {
       },
       std::chrono::seconds(3)));
   EXPECT_TRUE(create("orders", 2).status.ok());
-}
-
-TEST_F(CandidateTest, DamagedMetadataIsNamedAndNobodyLeads) {
-  start(1);
-  ASSERT_TRUE(create("orders", 2).status.ok());
-  const auto path = layout::partition_state({topic("orders")->id, 1});
-  broker(1).stop();
-  state_->nodes.at(path).value = "nonsense";
-  auto& again = add(1);
-  ASSERT_EQ(again.start(), Error());
-  ASSERT_TRUE(wait_until([&] { return !again.candidate.trouble().empty(); }));
-  EXPECT_EQ(again.candidate.controller(), nullptr);
 }
 
 }  // namespace

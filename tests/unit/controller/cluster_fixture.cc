@@ -112,8 +112,14 @@ asio::awaitable<bool> FakeBroker::pull() {
 }
 
 void FakeBroker::take(const protocol::PullImageResponse& answer) {
+  std::map<base::Uuid, protocol::ImageTopic> kept;
+  for (const auto& node : answer.damage) {
+    for (const auto& [id, topic] : topics_)
+      if (topic.name == node.topic) kept.emplace(id, topic);
+  }
   if (answer.base_version == 0) topics_.clear();
   for (const auto& removed : answer.removed) topics_.erase(removed);
+  topics_.merge(kept);
   for (const auto& topic : answer.topics) topics_[topic.id] = topic;
   version = answer.version;
   std::erase_if(led_, [&](const auto& partition) { return !topics_.contains(partition.topic); });

@@ -87,6 +87,31 @@ TEST(ImageDelta, ATopicUnderItsOldNameIsAnotherTopic) {
 }
 
 // C2: a partition goes forward only, and so does the controller's epoch.
+TEST(ImageDelta, ATopicWhoseNodeIsDamagedStaysAsItWas) {
+  const auto orders = image_topic("orders", 1, {partition(0, 1, 5, 6)});
+  const auto before =
+      apply(nullptr, snapshot(version(1, 3), {orders, image_topic("other", 2, {})}), kDefaults);
+  auto answer = snapshot(version(2, 1), {});
+  answer.damage = {{"/topics/orders", "orders", "it does not parse"}, {"/topics/%", "", "stray"}};
+  auto image = apply(before, answer, kDefaults);
+  ASSERT_TRUE(image);
+  EXPECT_EQ(image->damage().size(), 2U);
+  EXPECT_EQ(image->find_topic("other"), nullptr);
+  ASSERT_TRUE(image->find_topic("orders"));
+  EXPECT_EQ(image->find_topic("orders")->find(0)->leader, model::BrokerId(1));
+  EXPECT_EQ(image->lost_topic(), nullptr);
+  // A controller that finds out while it leads says that the topic is gone.
+  auto change = delta(version(1, 3), version(1, 4), {}, {uuid(1)});
+  change.damage = answer.damage;
+  EXPECT_TRUE(apply(before, change, kDefaults)->find_topic("orders"));
+  // A broker that never knew it has nothing to keep.
+  image = apply(nullptr, answer, kDefaults);
+  ASSERT_NE(image->lost_topic(), nullptr);
+  EXPECT_EQ(image->lost_topic()->path, "/topics/orders");
+  image = apply(image, snapshot(version(3, 1), {orders}), kDefaults);
+  EXPECT_EQ(image->lost_topic(), nullptr);
+}
+
 TEST(ImageDelta, NothingGoesBack) {
   const auto image =
       apply(nullptr, snapshot(version(3, 1), {image_topic("orders", 1, {partition(0, 1, 5, 6)})}),
