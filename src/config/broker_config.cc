@@ -232,6 +232,7 @@ class Loader {
     check_disks();
     check_journals();
     check_advertised();
+    check_copies();
     std::ranges::stable_sort(loaded_.errors, {}, [this](const ConfigError& error) {
       const auto order = std::ranges::find(source_order_, error.source) - source_order_.begin();
       // What concerns the whole source comes behind its lines.
@@ -288,6 +289,24 @@ class Loader {
                               journal, path));
       }
     }
+  }
+
+  /// A standalone broker keeps one replica; and a partition needs min_isr of them.
+  void check_copies() {
+    const auto& config = loaded_.config;
+    const auto check = [&](const char* key, std::uint32_t copies) {
+      const auto& given = given_[key];
+      if (given.empty() || config.metadata != "local" || copies <= 1) return;
+      add_error(given.back().source, given.back().place, key,
+                fmt::format("a standalone broker keeps one replica; expected 1, got {}", copies));
+    };
+    const auto replicas = static_cast<std::uint32_t>(config.default_replicas);
+    check("topic.defaults.replicas", replicas);
+    check("topic.defaults.min_isr", config.default_min_isr);
+    const auto& min_isr = given_["topic.defaults.min_isr"];
+    if (min_isr.empty() || replicas == 0 || config.default_min_isr <= replicas) return;
+    add_error(min_isr.back().source, min_isr.back().place, "topic.defaults.min_isr",
+              fmt::format("{} is more than replicas = {}", config.default_min_isr, replicas));
   }
 
   void check_advertised() {

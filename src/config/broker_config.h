@@ -54,6 +54,8 @@ struct BrokerConfig {
   LimitsConfig limits;
   model::TopicSettings topic_defaults;
   std::int32_t default_partitions = 1;
+  std::int32_t default_replicas = 0;  ///< 0: three, or as many as there are brokers
+  std::uint32_t default_min_isr = 0;  ///< 0: two where there are three replicas or more, else one
   base::LogLevel log_level = base::LogLevel::info;
 };
 

@@ -18,6 +18,7 @@ constexpr std::int64_t kIdMax = 2'147'483'647;
 constexpr std::int64_t kWorkersMax = 256;
 constexpr std::int64_t kConnectionsMax = 1'000'000;
 constexpr std::int64_t kPartitionsMax = 10'000;
+constexpr std::int64_t kReplicasMax = 7;
 constexpr std::uint64_t kMemoryMin = std::uint64_t{32} << 20;  // room for the largest frame
 constexpr std::uint64_t kMemoryMax = std::uint64_t{1} << 40;
 constexpr milliseconds kTimeoutMin{100};
@@ -137,13 +138,28 @@ Refusal set_partitions(BrokerConfig& config, const ConfigValue& value) {
   return std::nullopt;
 }
 
-/// Replicas and min ISR: there is one choice, and it may be written down.
-Refusal only_one(BrokerConfig& /*config*/, const ConfigValue& value) {
-  const auto copies = read_integer(value, 1, kIdMax);
-  if (!copies.value) return copies.refusal;
-  if (*copies.value > 1)
-    return fmt::format("a standalone broker keeps one replica; expected 1, got {}", value.shown());
+/// Replicas and min ISR: 0 stands for "auto".
+template <class Number>
+Refusal set_copies(Number& to, const ConfigValue& value) {
+  if (value.text == "auto" && value.type != ConfigValue::Type::other) {
+    to = 0;
+    return std::nullopt;
+  }
+  const auto copies = read_integer(value, 1, kReplicasMax);
+  if (!copies.value) return copies.refusal + " (or \"auto\")";
+  to = static_cast<Number>(*copies.value);
   return std::nullopt;
+}
+template <class Number>
+std::string copies_text(Number copies) {
+  return copies == 0 ? quoted("auto") : std::to_string(copies);
+}
+
+Refusal set_replicas(BrokerConfig& config, const ConfigValue& value) {
+  return set_copies(config.default_replicas, value);
+}
+Refusal set_min_isr(BrokerConfig& config, const ConfigValue& value) {
+  return set_copies(config.default_min_isr, value);
 }
 
 Refusal set_level(BrokerConfig& config, const ConfigValue& value) {
@@ -259,8 +275,10 @@ std::vector<ConfigKey> make_schema() {
        [](const BrokerConfig& config) { return quoted(config.listener.advertised.text()); }},
       {"topic.defaults.partitions", false, set_partitions,
        [](const BrokerConfig& config) { return std::to_string(config.default_partitions); }},
-      {"topic.defaults.replicas", false, only_one, [](const BrokerConfig&) { return "1"; }},
-      {"topic.defaults.min_isr", false, only_one, [](const BrokerConfig&) { return "1"; }}};
+      {"topic.defaults.replicas", false, set_replicas,
+       [](const BrokerConfig& config) { return copies_text(config.default_replicas); }},
+      {"topic.defaults.min_isr", false, set_min_isr,
+       [](const BrokerConfig& config) { return copies_text(config.default_min_isr); }}};
   for (const auto& name : model::topic_setting_names()) {
     if (name != "min_isr") keys.push_back(topic_default(name));  // has its own rules, above
   }

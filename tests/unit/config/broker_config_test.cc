@@ -192,8 +192,8 @@ storage.scrub_rate = "5MiB/s"                   # built-in
 listener.clients.bind = "127.0.0.1:9500"        # built-in
 listener.clients.advertised = "127.0.0.1:9500"  # built-in
 topic.defaults.partitions = 1                   # built-in
-topic.defaults.replicas = 1                     # built-in
-topic.defaults.min_isr = 1                      # built-in
+topic.defaults.replicas = "auto"                # built-in
+topic.defaults.min_isr = "auto"                 # built-in
 topic.defaults.durability = "disk"              # built-in
 topic.defaults.retention.age = "2w"             # built-in
 topic.defaults.retention.bytes = "unlimited"    # built-in
@@ -208,6 +208,27 @@ limits.write_timeout = "30s"                    # built-in
 limits.idle_timeout = "10m"                     # built-in
 log.level = "debug"                             # --set
 )");
+}
+
+TEST_F(BrokerConfigTest, ReplicasOfNewTopicsAreNumbersInACluster) {
+  const std::string cluster =
+      "[broker]\nid = 1\nmetadata = \"zookeeper://zk1:2181/mq\"\n[[storage.disk]]\npath = "
+      "\"/data/b\"\n";
+  const auto of = [&](const std::string& lines) {
+    return load(cluster + "[topic.defaults]\n" + lines);
+  };
+  const auto given = of("replicas = 3\nmin_isr = 2\n");
+  ASSERT_TRUE(given.ok());
+  EXPECT_EQ(given.config.default_replicas, 3);
+  EXPECT_EQ(given.config.default_min_isr, 2u);
+  const auto automatic = of("replicas = \"auto\"\nmin_isr = \"auto\"\n");
+  ASSERT_TRUE(automatic.ok());
+  EXPECT_EQ(automatic.config.default_replicas, 0);
+  EXPECT_EQ(automatic.config.default_min_isr, 0u);
+  EXPECT_FALSE(of("replicas = 8\n").ok());
+  EXPECT_FALSE(of("replicas = 0\n").ok());
+  EXPECT_FALSE(of("replicas = 2\nmin_isr = 3\n").ok());
+  EXPECT_TRUE(of("min_isr = 3\n").ok());
 }
 
 TEST_F(BrokerConfigTest, ScrubRateIsBytesPerSecondOrNone) {

@@ -81,11 +81,17 @@ TEST_F(ConfigErrors, WhatThisReleaseDoesNotHaveIsRefusedByName) {
 broker.toml:4:1: broker.rack: racks come with clusters; this release does not have them
 broker.toml:10:1: listener.clients.tls: this release has no TLS
 broker.toml:11:11: listener.internal: this release has one listener, [listener.clients]
-broker.toml:14:12: topic.defaults.replicas: a standalone broker keeps one replica; expected 1, got 3
-broker.toml:15:11: topic.defaults.min_isr: a standalone broker keeps one replica; expected 1, got 2
 broker.toml:16:2: metrics: this release has no metrics over HTTP; mqctl status -v has counters
 broker.toml:18:2: console: this release has no web console
 )");
+}
+
+TEST_F(ConfigErrors, AStandaloneBrokerKeepsOneReplica) {
+  EXPECT_EQ(with("[topic.defaults]\nreplicas = 3\nmin_isr = 2\n"),
+            "broker.toml:7:12: topic.defaults.replicas: a standalone broker keeps one replica; "
+            "expected 1, got 3\n"
+            "broker.toml:8:11: topic.defaults.min_isr: a standalone broker keeps one replica; "
+            "expected 1, got 2\n");
 }
 
 TEST_F(ConfigErrors, TwoDisksWithOnePathAreOneDisk) {
