@@ -48,6 +48,7 @@ class Replayer {
   void take_append(const PartitionId& id, const JournalAppend& append, std::uint64_t at);
   void take_image(ReplayedLog& log, const JournalImage& image, std::uint64_t at);
   void take_cut(ReplayedLog& log, const JournalCut& cut);
+  static void take_restart(ReplayedLog& log, const JournalRestart& restart);
   void take_recovery_point(ReplayedLog& log, const SyncPoint& point);
   void damage(std::string problem);
 
@@ -289,10 +290,7 @@ void Replayer::apply(const JournalEntry& entry, std::uint64_t body_at) {
     } else if (const auto* cut = std::get_if<JournalCut>(&content)) {
       if (!MQ_MUTANT("journal_replay_without_cuts")) take_cut(known, *cut);
     } else if (const auto* restart = std::get_if<JournalRestart>(&content)) {
-      apply_restart(known.state, *restart);
-      known.writes.clear();
-      known.covered_from = restart->start.offset;
-      known.lowest_cut = restart->start;
+      if (!MQ_MUTANT("journal_replay_without_restarts")) take_restart(known, *restart);
     } else if (const auto* start = std::get_if<JournalLogStart>(&content)) {
       known.state.log_start = std::max(known.state.log_start, start->offset);
     } else if (const auto* epoch = std::get_if<JournalEpochStart>(&content)) {
@@ -377,6 +375,13 @@ void Replayer::take_cut(ReplayedLog& log, const JournalCut& cut) {
     write.bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(write.bytes, room));
     return false;
   });
+}
+
+void Replayer::take_restart(ReplayedLog& log, const JournalRestart& restart) {
+  apply_restart(log.state, restart);
+  log.writes.clear();
+  log.covered_from = restart.start.offset;
+  log.lowest_cut = restart.start;
 }
 
 /// Blocks below the recovery point are not written any more; the block that it lies in may be. A

@@ -74,6 +74,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     high_watermark_hint_.store(offset.value(), std::memory_order_relaxed);
   }
   model::Offset high_watermark_hint() const override;
+  void set_retention_limit(model::Offset limit) override { retention_limit_ = limit; }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   Error failure() const override;
   void set_settings(const model::TopicSettings& settings) override;
@@ -244,6 +245,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   [[nodiscard]] Sealed* find_sealed(model::Offset offset);
   Result<ReadResult> read_planned(ReadPlan& plan);
   class ColdTurn;
+  [[nodiscard]] IndexedSegment indexed(model::Offset base, std::uint64_t bytes, bool whole,
+                                       std::shared_ptr<base::File> file) const;
   Result<void> prepare_on_disk(ReadPlan& plan) const;
   [[nodiscard]] ReadResult take_ahead(const ReadPlan& plan, SegmentReadResult done,
                                       std::size_t bytes_max) const;
@@ -321,6 +324,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   SyncPoint end_;     // the log end, in the active segment
   SyncPoint synced_;  // below it every byte is durable, in segment or journal
   model::Offset confirmed_;
+  model::Offset retention_limit_;  // -1: none
   model::LeaderEpoch leader_epoch_;
   bool may_append_ = false;  // start_epoch() came
   bool stopping_ = false;

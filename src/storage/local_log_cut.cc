@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/mutants.h"
 #include "storage/batch_scanner.h"
 #include "storage/local_log.h"
 #include "storage/log_files.h"
@@ -115,11 +116,8 @@ Result<void> LocalLog::Cut::look_before() {
   if (!before_) return {};
   const auto segment =
       std::ranges::find(segments_, *before_, &ProducerRecoverySpec::Segment::base_offset);
-  MQ_TRY(const auto before,
-         disk_->files.open(log_.path_of(segment_file_name(*before_)), base::OpenMode::read));
   MQ_TRY(const auto found,
-         find_segment_index(disk_->files, *before, log_.path_of(index_file_name(*before_)),
-                            *before_, segment->bytes, disk_->config.index_stride_bytes));
+         find_segment_index(log_.indexed(*before_, segment->bytes, true, nullptr)));
   point.leader_epoch = found.last_leader_epoch;
   point.append_time_ms = found.last_append_time_ms;
   return {};
@@ -241,13 +239,16 @@ asio::awaitable<Result<void>> LocalLog::end_at(std::shared_ptr<Cut> cut, LeaderE
   if (failure()) co_return failure();
   // The log stays as it is until the record is durable, which may take a recovery point of ours.
   const Offset old_end = end_.offset;
+  const bool early = MQ_MUTANT("cut_holds_syncs_back_early");
+  if (early) flusher_->expect_image(*sync_);
   auto wait = std::make_shared<JournalWait>(*spec_.worker);
   journal_->note(journal_log_, cut->record(epoch), JournalWait::done(wait));
   const auto recorded = co_await JournalWait::until_durable(wait);
   MQ_CO_TRY_VOID(recorded);
   if (failure()) co_return failure();
   // LOG-12: from here on the log ends there, or the disk fails.
-  flusher_->expect_image(*sync_);  // holds syncs back: a recovery point would say that it is done
+  if (!early)
+    flusher_->expect_image(*sync_);  // holds syncs back: a recovery point would say that it is done
   ++cuts_;
   forget_above(*cut);
   Result<RecoveredProducers> producers = make_error_code(StorageErrc::closed);

@@ -177,6 +177,12 @@ LocalLog::Sealed* LocalLog::find_sealed(Offset offset) {
   return found == sealed_.end() ? nullptr : &*found;
 }
 
+IndexedSegment LocalLog::indexed(Offset base, std::uint64_t bytes, bool whole,
+                                 std::shared_ptr<base::File> file) const {
+  return {disk_->files, directory_,     base, bytes, disk_->config.index_stride_bytes,
+          whole,        std::move(file)};
+}
+
 /// On a disk thread: opens the file and finds the place, as far as that is still to be done.
 Result<void> LocalLog::prepare_on_disk(ReadPlan& wanted) const {
   auto& files = disk_->files;
@@ -184,16 +190,10 @@ Result<void> LocalLog::prepare_on_disk(ReadPlan& wanted) const {
     MQ_TRY(wanted.file, files.open(path_of(segment_file_name(wanted.base)), base::OpenMode::read));
   }
   if (wanted.needs_index) {
-    const auto path = path_of(index_file_name(wanted.base));
-    auto stored = load_segment_index(files, path, wanted.base, wanted.index_bytes);
-    if (!stored) {
-      stored = rebuild_segment_index(*wanted.file, wanted.base, wanted.index_bytes,
-                                     disk_->config.index_stride_bytes);
-      if (!stored) return stored.error();
-      if (wanted.index_bytes == wanted.bytes && wanted.bytes > disk_->config.index_stride_bytes)
-        static_cast<void>(write_segment_index(files, path, *stored));
-    }
-    wanted.loaded = std::make_shared<const SegmentIndex>(*std::move(stored));
+    const bool whole = wanted.index_bytes == wanted.bytes;
+    MQ_TRY(auto index,
+           find_segment_index(indexed(wanted.base, wanted.index_bytes, whole, wanted.file)));
+    wanted.loaded = std::make_shared<const SegmentIndex>(std::move(index));
     wanted.read.position = wanted.loaded->offsets.floor_position(wanted.read.from);
   }
   return {};

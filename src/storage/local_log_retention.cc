@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "storage/local_log.h"
+#include "storage/log_files.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -148,6 +149,7 @@ bool LocalLog::is_expired(const Sealed& sealed, std::uint64_t bytes_behind,
   // inside the log.
   if (flusher_->recovery_point(*sync_).segment_base < sealed.end || sealed.end > confirmed_)
     return false;
+  if (retention_limit_ != Offset() && sealed.end > retention_limit_) return false;
   const auto& settings = spec_.settings;
   if (settings.retention_age.count() > 0 &&
       now_ms - sealed.last_append_time_ms >= settings.retention_age.count())
@@ -183,17 +185,7 @@ asio::awaitable<Result<void>> LocalLog::load_append_time(Offset base) {
   wanted.needs_index = true;
   Result<SegmentIndex> found = make_error_code(StorageErrc::closed);
   const auto work = [this, &found, base, bytes = sealed->bytes] {
-    auto& files = disk_->files;
-    const auto index_path = path_of(index_file_name(base));
-    found = load_segment_index(files, index_path, base, bytes);
-    if (found) return;
-    const auto file = files.open(path_of(segment_file_name(base)), base::OpenMode::read);
-    if (!file) {
-      found = file.error();
-      return;
-    }
-    found = rebuild_segment_index(**file, base, bytes, disk_->config.index_stride_bytes);
-    if (found) static_cast<void>(write_segment_index(files, index_path, *found));
+    found = find_segment_index(indexed(base, bytes, true, nullptr));
   };
   co_await disk_->executor.run(work);
   if (!found) co_return report_damage(wanted, found.error());
@@ -207,8 +199,7 @@ asio::awaitable<void> LocalLog::remove_expired() {
     const ExpiredSegment segment = expired_.front();
     Result<void> removed;
     const auto work = [this, &removed, base = segment.base] {
-      static_cast<void>(disk_->files.remove_file(path_of(index_file_name(base))));
-      static_cast<void>(disk_->files.remove_file(path_of(time_index_file_name(base))));
+      static_cast<void>(remove_segment_caches(disk_->files, directory_, base));
       removed = disk_->files.remove_file(path_of(segment_file_name(base)));
     };
     co_await disk_->executor.run(work);

@@ -94,17 +94,10 @@ Result<std::optional<TimedBatch>> LocalLog::search_time(TimePlan& wanted) const 
     MQ_TRY(wanted.file, files.open(path_of(segment_file_name(wanted.base)), base::OpenMode::read));
   }
   if (wanted.needs_index) {
-    const auto path = path_of(time_index_file_name(wanted.base));
-    auto times = load_time_index(files, path, wanted.base, wanted.index_bytes);
-    if (!times) {
-      const auto stride = disk_->config.index_stride_bytes;
-      MQ_TRY(auto rebuilt,
-             rebuild_segment_index(*wanted.file, wanted.base, wanted.index_bytes, stride));
-      times = std::move(rebuilt.times);
-      if (wanted.index_bytes == wanted.bytes && wanted.bytes > stride)
-        static_cast<void>(write_time_index(files, path, *times, wanted.bytes));
-    }
-    wanted.loaded = std::make_shared<const TimeIndex>(*std::move(times));
+    const bool whole = wanted.index_bytes == wanted.bytes;
+    MQ_TRY(auto times,
+           find_time_index(indexed(wanted.base, wanted.index_bytes, whole, wanted.file)));
+    wanted.loaded = std::make_shared<const TimeIndex>(std::move(times));
     wanted.near = wanted.loaded->floor(wanted.time_ms);
   }
   return find_batch_by_time(*wanted.file, wanted.base, wanted.bytes, wanted.near, wanted.time_ms,

@@ -13,7 +13,6 @@ namespace {
 using base::OpenMode;
 using model::Offset;
 
-constexpr std::uint64_t kIndexStrideBytes = std::uint64_t{64} << 10;
 constexpr std::size_t kCopyBytes = std::size_t{4} << 20;
 
 /// Bytes of `from` from `position` on into a new file, durably.
@@ -163,11 +162,11 @@ Result<RebuiltIndexes> rebuild_indexes(base::FileSystem& files,
     if (entry.is_directory || !parse_cache_file_name(entry.name)) continue;
     MQ_TRY_VOID(remove_if_there(files, partition.path + "/" + entry.name));
   }
+  const std::uint64_t stride_bytes = DiskConfig().index_stride_bytes;
   for (const auto& segment : partition.segments) {
     if (segment.bytes == 0) continue;
     MQ_TRY(const auto file, files.open(segment.path, OpenMode::read));
-    auto index =
-        rebuild_segment_index(*file, segment.base_offset, segment.bytes, kIndexStrideBytes);
+    auto index = rebuild_segment_index(*file, segment.base_offset, segment.bytes, stride_bytes);
     if (!index) {
       if (index.error().category() != storage_category()) return index.error();
       MQ_TRY(const auto report, verify_partition(files, partition));

@@ -163,6 +163,11 @@ class PartitionLog {
   virtual void set_high_watermark_hint(model::Offset offset) = 0;
   [[nodiscard]] virtual model::Offset high_watermark_hint() const = 0;
 
+  /// Retention removes nothing that is not below it, however old: what is not committed, or, of a
+  /// replica that follows, what its leader still has. Offset(-1), and at first: it goes by the
+  /// settings alone. Whoever serves the log says it.
+  virtual void set_retention_limit(model::Offset) {}
+
   /// `changed` is called on the worker whenever confirmed_end(), log_start_offset() or failure()
   /// moved by itself, that is, not from inside append(), whose caller sees the new state. Replaces
   /// the function set before.

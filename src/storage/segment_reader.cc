@@ -4,6 +4,7 @@
 
 #include "model/record_batch.h"
 #include "storage/batch_scanner.h"
+#include "storage/storage_format.h"
 
 namespace mq::storage {
 namespace {
@@ -212,12 +213,44 @@ Result<std::optional<TimedBatch>> find_batch_by_time(base::File& file, Offset ba
   return std::optional<TimedBatch>();
 }
 
-Result<SegmentIndex> find_segment_index(base::FileSystem& files, base::File& file,
-                                        const std::string& index_path, Offset base_offset,
-                                        std::uint64_t bytes, std::uint64_t stride_bytes) {
-  auto stored = load_segment_index(files, index_path, base_offset, bytes);
+namespace {
+
+std::string path_in(const IndexedSegment& segment, const std::string& name) {
+  return segment.directory + "/" + name;
+}
+
+Result<SegmentIndex> index_anew(const IndexedSegment& segment) {
+  auto file = segment.file;
+  if (!file) {
+    const auto path = path_in(segment, segment_file_name(segment.base));
+    MQ_TRY(file, segment.files.open(path, base::OpenMode::read));
+  }
+  return rebuild_segment_index(*file, segment.base, segment.bytes, segment.stride_bytes);
+}
+
+bool worth_storing(const IndexedSegment& segment) {
+  return segment.whole && segment.bytes > segment.stride_bytes;
+}
+
+}  // namespace
+
+Result<SegmentIndex> find_segment_index(const IndexedSegment& segment) {
+  const auto path = path_in(segment, index_file_name(segment.base));
+  auto stored = load_segment_index(segment.files, path, segment.base, segment.bytes);
   if (stored) return stored;
-  return rebuild_segment_index(file, base_offset, bytes, stride_bytes);
+  MQ_TRY(auto made, index_anew(segment));
+  if (worth_storing(segment)) static_cast<void>(write_segment_index(segment.files, path, made));
+  return made;
+}
+
+Result<TimeIndex> find_time_index(const IndexedSegment& segment) {
+  const auto path = path_in(segment, time_index_file_name(segment.base));
+  auto stored = load_time_index(segment.files, path, segment.base, segment.bytes);
+  if (stored) return stored;
+  MQ_TRY(auto made, index_anew(segment));
+  if (worth_storing(segment))
+    static_cast<void>(write_time_index(segment.files, path, made.times, segment.bytes));
+  return std::move(made.times);
 }
 
 }  // namespace mq::storage

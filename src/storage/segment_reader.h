@@ -49,9 +49,19 @@ struct TimedBatch {
 Result<std::optional<TimedBatch>> find_batch_by_time(base::File& file, model::Offset base_offset,
                                                      std::uint64_t bytes, TimeIndex::Place near,
                                                      std::int64_t time_ms, std::uint64_t& damage);
-/// The stored index if it is good, else a rebuilt one.
-Result<SegmentIndex> find_segment_index(base::FileSystem& files, base::File& file,
-                                        const std::string& index_path, model::Offset base_offset,
-                                        std::uint64_t bytes, std::uint64_t stride_bytes);
+/// The first `bytes` bytes of a segment, of which an index is wanted.
+struct IndexedSegment {
+  base::FileSystem& files;
+  std::string directory;
+  model::Offset base;
+  std::uint64_t bytes = 0;
+  std::uint64_t stride_bytes = 0;
+  bool whole = false;                ///< it is finished and these are all its bytes
+  std::shared_ptr<base::File> file;  ///< null: opened if it is needed
+};
+/// The stored index if it is good, else one made from the segment, which is stored if the segment
+/// is whole and longer than a stride. Errors: the disk's, those of rebuild_segment_index().
+Result<SegmentIndex> find_segment_index(const IndexedSegment& segment);
+Result<TimeIndex> find_time_index(const IndexedSegment& segment);
 
 }  // namespace mq::storage

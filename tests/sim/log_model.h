@@ -4,6 +4,8 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -19,6 +21,19 @@ class LogModel {
   void appended(std::int64_t base, std::int64_t end, base::Bytes batch);
   /// An append failed in a way that may leave its bytes behind: the death of its process.
   void maybe_appended(base::Bytes batch) { maybe_ = std::string(base::as_text(batch)); }
+
+  /// Where a batch begins, or the log's end: `back` batches before the end, or as far as it goes.
+  [[nodiscard]] std::int64_t boundary(std::uint64_t back) const;
+  /// The log is being cut at `to` (LOG-12): until cut() it may end there or as before.
+  void cutting(std::int64_t to) { cut_ = to; }
+  void not_cut() { cut_.reset(); }
+  void cut();
+  /// The same of a log that is begun anew, empty, at `to`.
+  void restarting(std::int64_t to) { restart_ = to; }
+  void not_restarted() { restart_.reset(); }
+  void restart();
+  /// The batches in which an epoch begins, but for the first one.
+  [[nodiscard]] std::vector<std::pair<std::int32_t, std::int64_t>> epoch_starts() const;
 
   /// What an append or a read saw of the log's ends, in one life.
   void saw_durable(std::int64_t offset) { durable_ = std::max(durable_, offset); }
@@ -36,20 +51,25 @@ class LogModel {
   [[nodiscard]] std::int64_t start() const noexcept { return start_; }
   [[nodiscard]] std::int64_t end() const noexcept { return end_; }
   [[nodiscard]] std::int64_t durable() const noexcept { return durable_; }
+  [[nodiscard]] std::int64_t last_append_time_ms() const noexcept { return last_append_time_ms_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
   struct Batch {
     std::int64_t base;
     std::int64_t end;
+    std::int32_t epoch;
     std::string bytes;
   };
   [[nodiscard]] std::size_t index_of(std::int64_t offset) const;
   void adopt_maybe(std::int64_t end, base::Bytes last);
+  void end_at(std::int64_t end);
 
   std::string name_;
   std::deque<Batch> batches_;
   std::optional<std::string> maybe_;
+  std::optional<std::int64_t> cut_;
+  std::optional<std::int64_t> restart_;
   std::int64_t start_ = 0;
   std::int64_t end_ = 0;
   std::int64_t durable_ = 0;

@@ -42,6 +42,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"bad_crc_cuts_the_log", run_storage_world, 100},
                       Mistake{"old_journal_generation", run_storage_world, 100},
                       Mistake{"journal_file_without_snapshot", run_storage_world, 100},
+                      Mistake{"journal_replay_without_cuts", run_storage_world, 100},
+                      Mistake{"cut_holds_syncs_back_early", run_storage_world, 200},
+                      Mistake{"journal_replay_without_restarts", run_storage_world, 300},
                       Mistake{"block_image_left_out", run_storage_world, 200},
                       Mistake{"block_image_after_its_append", run_storage_world, 600}),
     [](const auto& info) { return info.param.name; });

@@ -29,8 +29,11 @@ struct StoredPartition {
   StoredPartition(storage::LogSpec s, const std::string& name) : spec(std::move(s)), model(name) {}
   storage::LogSpec spec;
   LogModel model;
-  std::int32_t epoch = 0;
+  std::int32_t epoch = 0;           // the newest, here or of whom it follows
+  bool follows = false;             // in this life: takes batches as another broker stamped them
   std::int64_t confirmed_seen = 0;  // in this life
+  bool cutting = false;
+  int cuts = 0;  // begun or ended
   /// Durable offsets as they were seen in this life; the first is kCheckpointed old.
   std::deque<std::pair<base::TimePoint, std::int64_t>> durable_seen;
 };

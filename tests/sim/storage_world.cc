@@ -58,8 +58,18 @@ class Life {
   asio::awaitable<void> check_recovered(StoredPartition& partition);
   asio::awaitable<void> append_loop(StoredPartition& partition);
   asio::awaitable<void> append_one(StoredPartition& partition, storage::PartitionLog& log);
+  asio::awaitable<base::Result<storage::AppendInfo>> append(StoredPartition& partition,
+                                                            storage::PartitionLog& log,
+                                                            base::SharedBytes batch);
+  asio::awaitable<base::Result<storage::AppendInfo>> follow(StoredPartition& partition,
+                                                            storage::PartitionLog& log,
+                                                            base::SharedBytes batch);
+  void check_epochs(StoredPartition& partition, storage::PartitionLog& log);
+  asio::awaitable<void> cut_one(StoredPartition& partition, storage::PartitionLog& log);
+  asio::awaitable<void> restart_one(StoredPartition& partition, storage::PartitionLog& log);
+  void changed_ends(StoredPartition& partition);
   void check_refused(StoredPartition& partition, storage::PartitionLog& log,
-                     const base::Error& error, Bytes batch);
+                     const base::Error& error);
   asio::awaitable<void> read_loop(StoredPartition& partition);
   asio::awaitable<void> read_one(StoredPartition& partition, storage::PartitionLog& log);
   asio::awaitable<void> trouble_loop();
@@ -198,11 +208,15 @@ asio::awaitable<void> Life::check_recovered(StoredPartition& partition) {
   // PAR-4: the log has seen no epoch as high as the one that begins now.
   require(log->leader_epoch().value() <= partition.epoch, "PAR-4: {}: epoch {} came back",
           partition.model.name(), log->leader_epoch());
-  const auto started = log->start_epoch(model::LeaderEpoch(++partition.epoch));
-  require(started.has_value() || files_.dead(), "{}: epoch {} was refused: {}",
-          partition.model.name(), partition.epoch, started ? "" : started.error().message());
-  partition.confirmed_seen = 0;
-  partition.durable_seen.clear();
+  check_epochs(partition, *log);
+  ++partition.epoch;
+  partition.follows = random_.chance(0.4);
+  if (!partition.follows) {
+    const auto started = log->start_epoch(model::LeaderEpoch(partition.epoch));
+    require(started.has_value() || files_.dead(), "{}: epoch {} was refused: {}",
+            partition.model.name(), partition.epoch, started ? "" : started.error().message());
+  }
+  changed_ends(partition);
 }
 
 asio::awaitable<void> Life::live() {
@@ -216,6 +230,32 @@ asio::awaitable<void> Life::live() {
   spawn("trouble", trouble_loop());
 }
 
+void Life::changed_ends(StoredPartition& partition) {
+  partition.confirmed_seen = 0;
+  partition.cutting = false;
+  partition.durable_seen.clear();
+}
+
+/// PAR-4: which epoch appended what, wherever the log has it from.
+void Life::check_epochs(StoredPartition& partition, storage::PartitionLog& log) {
+  const auto start = log.log_start_offset().value();
+  auto expected = partition.model.epoch_starts();
+  std::erase_if(expected, [&](const auto& one) { return one.second <= start; });
+  std::vector<std::pair<std::int32_t, std::int64_t>> known;
+  for (const auto& one : log.epoch_starts()) {
+    const auto offset = one.start_offset.value();
+    if (offset > start && offset < log.log_end_offset().value())
+      known.emplace_back(one.leader_epoch.value(), offset);
+  }
+  if (known == expected) return;
+  std::string text;
+  for (const auto& [epoch, offset] : known) text += fmt::format(" {}@{}", epoch, offset);
+  text += " instead of";
+  for (const auto& [epoch, offset] : expected) text += fmt::format(" {}@{}", epoch, offset);
+  machine_.fail(fmt::format("PAR-4: {}: epochs of [{}, {}) begin{}", partition.model.name(), start,
+                            log.log_end_offset(), text));
+}
+
 void Life::note_durable(StoredPartition& partition, std::int64_t offset) {
   auto& seen = partition.durable_seen;
   const auto now = machine_.simulator.now();
@@ -227,7 +267,7 @@ void Life::observe() {
   if (!serving_ || files_.dead() || stopped_) return;
   for (const auto& partition : machine_.partitions) {
     auto* const log = disk_->find(partition->spec.id);
-    if (log == nullptr || log->failure()) continue;
+    if (log == nullptr || log->failure() || partition->cutting) continue;
     const auto confirmed = log->confirmed_end().value();
     require(confirmed >= partition->confirmed_seen, "PAR-1: {}: confirmed end fell from {} to {}",
             partition->model.name(), partition->confirmed_seen, confirmed);
@@ -244,6 +284,7 @@ void Life::observe() {
 
 asio::awaitable<void> Life::append_loop(StoredPartition& partition) {
   const auto pause_max = base::Duration(1ms * random_.between(1, 100));
+  const bool cuts = random_.chance(0.3);
   for (int left = kAppendsMax; left > 0 && alive(); --left) {
     if (!random_.chance(0.5)) co_await machine_.runtime.sleep_for(random_.duration(0ms, pause_max));
     if (!alive()) co_return;
@@ -251,6 +292,9 @@ asio::awaitable<void> Life::append_loop(StoredPartition& partition) {
     if (log == nullptr) co_return;
     co_await append_one(partition, *log);
     if (!alive() || log->failure()) co_return;
+    if (cuts && random_.chance(0.01)) co_await cut_one(partition, *log);
+    if (cuts && partition.follows && alive() && !log->failure() && random_.chance(0.004))
+      co_await restart_one(partition, *log);
   }
 }
 
@@ -269,25 +313,121 @@ asio::awaitable<void> Life::append_one(StoredPartition& partition, storage::Part
   const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
   machine_.dirty = true;
   base::Result<storage::AppendInfo> appended = StorageErrc::closed;
+  if (partition.follows) {
+    appended = co_await follow(partition, log, batch);
+  } else {
+    appended = co_await append(partition, log, batch);
+  }
+  if (!appended && !alive()) co_return;
+  if (!appended) co_return check_refused(partition, log, appended.error());
+  require(!files_.dead(), "{}: an append succeeded on a dead disk", partition.model.name());
+  partition.model.appended(appended->base_offset.value(), appended->end_offset.value(), bytes);
+  ++machine_.appended;
+}
+
+asio::awaitable<base::Result<storage::AppendInfo>> Life::append(StoredPartition& partition,
+                                                                storage::PartitionLog& log,
+                                                                base::SharedBytes batch) {
+  const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
+  base::Result<storage::AppendInfo> appended = StorageErrc::closed;
   if (log.appends_inline()) {
     appended = log.append(batch.owner, bytes);
   } else {
     const auto parsed = model::parse_produced(bytes, partition.spec.settings.batch_bytes);
     appended = co_await log.append_later(batch.owner, bytes, *parsed);
     // Nobody was told any more.
-    if (!alive()) co_return partition.model.maybe_appended(bytes);
+    if (!alive()) partition.model.maybe_appended(bytes);
+    if (!alive()) co_return StorageErrc::closed;
   }
-  if (!appended) co_return check_refused(partition, log, appended.error(), bytes);
-  require(!files_.dead(), "{}: an append succeeded on a dead disk", partition.model.name());
-  require(appended->leader_epoch.value() == partition.epoch, "PAR-4: {}: appended in epoch {}",
-          partition.model.name(), appended->leader_epoch);
-  partition.model.appended(appended->base_offset.value(), appended->end_offset.value(), bytes);
-  ++machine_.appended;
+  if (appended)
+    require(appended->leader_epoch.value() == partition.epoch, "PAR-4: {}: appended in epoch {}",
+            partition.model.name(), appended->leader_epoch);
+  else if (files_.dead())
+    partition.model.maybe_appended(bytes);
+  co_return appended;
+}
+
+/// As the leader stamped it: now and then of an older epoch, which the log has not got whole yet.
+asio::awaitable<base::Result<storage::AppendInfo>> Life::follow(StoredPartition& partition,
+                                                                storage::PartitionLog& log,
+                                                                base::SharedBytes batch) {
+  const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
+  const auto oldest = static_cast<std::uint64_t>(std::max(1, log.last_batch_epoch().value()));
+  auto epoch = partition.epoch;
+  if (random_.chance(0.1))
+    epoch = static_cast<std::int32_t>(
+        random_.between(oldest, static_cast<std::uint64_t>(partition.epoch)));
+  const auto time_ms =
+      std::max(partition.model.last_append_time_ms(), machine_.runtime.wall_clock_ms());
+  model::stamp(bytes, log.log_end_offset(), model::LeaderEpoch(epoch), time_ms);
+  base::Result<storage::AppendInfo> appended = StorageErrc::closed;
+  if (log.appends_inline()) {
+    appended = log.append_replicated(batch.owner, bytes);
+  } else {
+    appended = co_await log.append_replicated_later(batch.owner, bytes);
+    if (!alive()) partition.model.maybe_appended(bytes);
+    if (!alive()) co_return StorageErrc::closed;
+  }
+  if (!appended && files_.dead()) partition.model.maybe_appended(bytes);
+  co_return appended;
+}
+
+/// LOG-12: as a replica does whose leader has another log; other batches follow.
+asio::awaitable<void> Life::cut_one(StoredPartition& partition, storage::PartitionLog& log) {
+  const model::Offset to(partition.model.boundary(random_.between(1, 30)));
+  if (to == log.log_end_offset()) co_return;
+  machine_.simulator.trace(fmt::format("{} is cut at {}", partition.model.name(), to));
+  partition.model.cutting(to.value());
+  partition.cutting = true;
+  ++partition.cuts;
+  if (partition.follows) ++partition.epoch;
+  const auto cut = co_await log.truncate(to, model::LeaderEpoch(partition.epoch));
+  ++partition.cuts;
+  if (!alive() || (!cut && fault_struck())) co_return;  // the next start tells
+  const bool passed = !cut && cut.error() == StorageErrc::offset_out_of_range &&
+                      to < log.log_start_offset();  // retention was faster
+  const bool full = !cut && cut.error() == StorageErrc::storage_full;
+  require(cut.has_value() || passed || full, "LOG-12: {}: not cut at {}: {}",
+          partition.model.name(), to, cut ? "" : cut.error().message());
+  if (cut) {
+    partition.model.cut();
+    require(log.log_end_offset() == to && log.durable_offset() == to,
+            "LOG-12: {}: cut at {}, ends at {}, durable up to {}", partition.model.name(), to,
+            log.log_end_offset(), log.durable_offset());
+  }
+  partition.model.not_cut();
+  changed_ends(partition);
+  check_epochs(partition, log);
+}
+
+/// As a replica does whose leader has trimmed what would come next.
+asio::awaitable<void> Life::restart_one(StoredPartition& partition, storage::PartitionLog& log) {
+  const model::Offset to =
+      model::advance(log.log_end_offset(), static_cast<std::int64_t>(random_.between(0, 1000)));
+  machine_.simulator.trace(fmt::format("{} is begun anew at {}", partition.model.name(), to));
+  partition.model.restarting(to.value());
+  partition.cutting = true;
+  ++partition.cuts;
+  const auto done = co_await log.restart_at(to, model::LeaderEpoch(++partition.epoch));
+  ++partition.cuts;
+  if (!alive() || (!done && fault_struck())) co_return;  // the next start tells
+  require(done.has_value() || done.error() == StorageErrc::storage_full,
+          "LOG-13: {}: not begun anew at {}: {}", partition.model.name(), to,
+          done ? "" : done.error().message());
+  if (done) {
+    partition.model.restart();
+    require(log.log_start_offset() == to && log.log_end_offset() == to &&
+                log.durable_offset() == to && log.confirmed_end() == to,
+            "LOG-13: {}: begun anew at {}, but [{}, {}), durable up to {}", partition.model.name(),
+            to, log.log_start_offset(), log.log_end_offset(), log.durable_offset());
+  }
+  partition.model.not_restarted();
+  changed_ends(partition);
 }
 
 void Life::check_refused(StoredPartition& partition, storage::PartitionLog& log,
-                         const base::Error& error, Bytes batch) {
-  if (files_.dead()) return partition.model.maybe_appended(batch);
+                         const base::Error& error) {
+  if (files_.dead()) return;  // the next start tells
   if (fault_struck()) {
     machine_.pages_lost = true;
     return;
@@ -315,6 +455,7 @@ asio::awaitable<void> Life::read_loop(StoredPartition& partition) {
 }
 
 asio::awaitable<void> Life::read_one(StoredPartition& partition, storage::PartitionLog& log) {
+  if (partition.cutting) co_return;
   const auto start = log.log_start_offset();
   const auto limit = random_.chance(0.5) ? log.confirmed_end() : log.log_end_offset();
   if (limit <= start) co_return;
@@ -322,10 +463,11 @@ asio::awaitable<void> Life::read_one(StoredPartition& partition, storage::Partit
   const model::Offset from = model::advance(
       start, static_cast<std::int64_t>(random_.chance(0.3) ? span - 1 : random_.below(span)));
   const std::size_t bytes_max = random_.between(1, 64 << 10);
+  const int cuts = partition.cuts;
   auto read = log.read(from, limit, bytes_max);
   if (!read && read.error() == StorageErrc::not_cached)
     read = co_await log.read_from_disk(from, limit, bytes_max);
-  if (!alive() || log.failure()) co_return;
+  if (!alive() || log.failure() || partition.cuts != cuts) co_return;
   if (!read && from < log.log_start_offset()) co_return;  // retention was faster
   require(read.has_value(), "{}: read of {} in [{}, {}) failed: {}", partition.model.name(), from,
           start, limit, read ? "" : read.error().message());
@@ -334,7 +476,8 @@ asio::awaitable<void> Life::read_one(StoredPartition& partition, storage::Partit
   if (random_.chance(0.2)) {
     // What was handed out stays as it is, whatever happens to the log meanwhile.
     co_await machine_.runtime.sleep_for(random_.duration(0ms, 500ms));
-    if (from < log.log_start_offset()) co_return;  // the model has forgotten it too
+    // The model has forgotten it too.
+    if (from < log.log_start_offset() || partition.cuts != cuts) co_return;
   }
   std::string bytes;
   for (const auto& piece : read->batches) bytes += base::as_text(piece.bytes);

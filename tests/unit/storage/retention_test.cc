@@ -29,6 +29,28 @@ TEST(Retention, IdleTopicLosesAllItsOldRecords) {
   EXPECT_EQ(world.read(Offset(3)).error(), make_error_code(StorageErrc::offset_out_of_range));
 }
 
+// LOG-10
+TEST(Retention, NothingAboveItsLimitGoes) {
+  StorageWorld world;
+  world.settings.retention_age = seconds(60);
+  world.settings.segment_bytes = 1u << 30;
+  world.start();
+  world.append(10);
+  world.pass(seconds(90));
+  ASSERT_EQ(world.log().log_start_offset(), Offset(10));
+  world.log().set_retention_limit(Offset(15));
+  world.append(10);
+  world.pass(seconds(90));
+  EXPECT_EQ(world.log().log_start_offset(), Offset(10));
+  world.log().set_retention_limit(Offset(20));
+  world.pass(seconds(30));
+  EXPECT_EQ(world.log().log_start_offset(), Offset(20));
+  world.log().set_retention_limit(Offset());
+  world.append(10);
+  world.pass(seconds(90));
+  EXPECT_EQ(world.log().log_start_offset(), Offset(30));
+}
+
 TEST(Retention, OldestReadableRecordIsNeverMuchOlderThanTheLimit) {
   StorageWorld world;
   world.settings.retention_age = seconds(60);

@@ -144,6 +144,22 @@ TEST(TimeIndex, FloorIsTheLastEntryThatIsOlder) {
   EXPECT_EQ(times.floor(1'700'000'000'251).base_offset, Offset(20));
 }
 
+TEST(Watermarks, GoldenFile) {
+  storage::Watermarks marks;
+  marks[{*base::Uuid::from_hex("3031323334354637b8393a3b3c3d3e3f"), 3}] = Offset(300);
+  const auto file = storage::seal(storage::kWatermarksMagic, storage::encode_watermarks(marks));
+  std::string hex;
+  for (const auto b : file) hex += fmt::format("{:02x}", static_cast<unsigned>(b));
+  EXPECT_EQ(hex,
+            "4d5148494748570a0100000020000000e4596238010000003031323334354637b8393a3b3c3d3e3f"
+            "030000002c01000000000000");
+  const auto body = storage::unseal(storage::kWatermarksMagic, file);
+  ASSERT_TRUE(body);
+  EXPECT_EQ(*storage::decode_watermarks(*body), marks);
+  for (std::size_t bytes = 0; bytes < body->size(); ++bytes)
+    EXPECT_FALSE(storage::decode_watermarks(body->first(bytes)));
+}
+
 TEST(TimeIndex, GoldenFile) {
   const auto file =
       storage::seal(storage::kTimeIndexMagic, storage::encode_time_index(sample_times(), 600));

@@ -217,6 +217,40 @@ TEST(Truncate, IsDoneWhenTheLogIsServedAgain) {
   EXPECT_GT(broken_off, 0);
 }
 
+/// The journal is as small as it can be and waits for recovery points, of the log that is cut, too.
+TEST(Truncate, EndsWhileTheJournalWaitsForItsRecoveryPoint) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    StorageWorld world(seed);
+    world.config.journal_files_max = 2;
+    world.config.journal_file_bytes_min = world.config.journal_file_bytes_max = 64u << 10;
+    world.config.journal_bypass_bytes = 8u << 10;
+    world.start(3);
+    for (int i = 0; i < 6; ++i) world.append(1, 1'000, 0);
+    EXPECT_TRUE(world.settle());
+    EXPECT_TRUE(
+        world.trim(Offset(3)));  // the recovery point is above, and need not move for the cut
+    for (int i = 0; i < 10; ++i) {
+      for (int partition = 0; partition < 3; ++partition) world.append(1, 1'500, partition);
+      world.pass(std::chrono::microseconds(seed * 100));
+    }
+    auto cutting = world.log().truncate(Offset(4), world.log().leader_epoch());
+    auto done = std::make_shared<bool>(false);
+    const auto watch = [](asio::awaitable<base::Result<void>> task,
+                          std::shared_ptr<bool> over) -> asio::awaitable<void> {
+      const auto result = co_await std::move(task);
+      *over = result.has_value();
+    };
+    world.runtime.spawn("cut", watch(std::move(cutting), done));
+    for (int i = 0; i < 100; ++i) {
+      for (int partition = 1; partition < 3; ++partition) world.append(1, 1'500, partition);
+      world.pass(std::chrono::microseconds(seed * 50));
+    }
+    world.pass(std::chrono::minutes(5));
+    ASSERT_TRUE(*done) << "seed " << seed;
+    ASSERT_EQ(world.log(1).durable_offset(), world.log(1).log_end_offset()) << "seed " << seed;
+  }
+}
+
 TEST(TruncateMutants, ReplayWithoutCutsIsCaught) {
   const base::EnabledMutant enabled("journal_replay_without_cuts");
   EXPECT_FALSE(survives_power_cuts());
