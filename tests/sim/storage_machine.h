@@ -39,11 +39,12 @@ struct StoredPartition {
 };
 
 /// Damage between two lives that no crash explains: the end of a finished segment is gone. The next
-/// life only starts, and must find it.
+/// life must find it. Then it ends, and the file is whole again; or the log is given up.
 struct Damage {
   model::PartitionId partition;
   std::string file;
   std::vector<std::byte> whole;
+  bool replacing = false;  // the log is being given up
 };
 
 /// What outlives the process: the machine, and what it did last.

@@ -55,6 +55,7 @@ class Life {
   asio::awaitable<void> live();
   asio::awaitable<bool> open_and_recover();
   void check_damage_was_found(const storage::RecoverySummary& summary);
+  asio::awaitable<bool> get_over_damage();
   asio::awaitable<void> check_recovered(StoredPartition& partition);
   asio::awaitable<void> append_loop(StoredPartition& partition);
   asio::awaitable<void> append_one(StoredPartition& partition, storage::PartitionLog& log);
@@ -160,8 +161,13 @@ asio::awaitable<bool> Life::open_and_recover() {
           summary->journal_problem);
   require(summary->moved_to_unknown.empty(), "REC-9: a known partition went to unknown/");
   if (machine_.damage) {
-    check_damage_was_found(*summary);
-    co_return false;
+    const bool replaced = machine_.damage->replacing && summary->offline.empty();
+    if (!replaced) check_damage_was_found(*summary);
+    bool goes_on = replaced;
+    if (!replaced) goes_on = co_await get_over_damage();
+    if (!goes_on) co_return false;
+    summary->offline.clear();
+    machine_.damage.reset();
   }
   require(summary->offline.empty(), "REC-1: {} is offline though nothing was damaged",
           summary->offline.empty() ? "" : summary->offline.front().text());
@@ -177,16 +183,39 @@ asio::awaitable<bool> Life::open_and_recover() {
   co_return true;
 }
 
-/// The life ends here and the file is whole again.
 void Life::check_damage_was_found(const storage::RecoverySummary& summary) {
   const Damage& damage = *machine_.damage;
   require(machine_.files.content(damage.file).size() < damage.whole.size() &&
               summary.offline == std::vector{damage.partition},
           "REC-1: {} lost its end long after it was finished, and the start did not say so",
           damage.file);
-  files_.kill();
-  machine_.files.set_content(damage.file, damage.whole);
-  machine_.damage.reset();
+}
+
+/// False: the life ends here. As a follower the log is given up and begins anew somewhere above all
+/// that it held.
+asio::awaitable<bool> Life::get_over_damage() {
+  Damage& damage = *machine_.damage;
+  if (!damage.replacing && random_.chance(0.5)) {
+    files_.kill();
+    machine_.files.set_content(damage.file, damage.whole);
+    machine_.damage.reset();
+    co_return false;
+  }
+  damage.replacing = true;
+  for (const auto& partition : machine_.partitions) {
+    if (partition->spec.id != damage.partition) continue;
+    const model::Offset start(partition->model.end() +
+                              static_cast<std::int64_t>(random_.below(100)));
+    partition->model.restarting(start.value());
+    machine_.simulator.trace(fmt::format("{} begins anew at {}, its damaged log is put away",
+                                         partition->model.name(), start));
+    auto replacing = disk_->replace_damaged(partition->spec, start);
+    const auto replaced = co_await std::move(replacing);
+    if (files_.dead()) co_return false;
+    require(replaced.has_value(), "REC-10: {}: the damaged log cannot be replaced: {}",
+            partition->model.name(), replaced ? "" : replaced.error().message());
+  }
+  co_return true;
 }
 
 asio::awaitable<void> Life::check_recovered(StoredPartition& partition) {
