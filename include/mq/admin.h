@@ -63,6 +63,12 @@ struct PartitionInfo {
   std::vector<std::int32_t> in_sync;
 };
 /// What the partition's leader says of it; offsets are -1 when it has none or was not reached.
+struct FollowerDescription {
+  std::int32_t broker = -1;
+  std::int64_t confirmed_end =
+      -1;             ///< below it, it has everything; -1: its leader has not heard it
+  Duration behind{};  ///< so long ago it had everything that the leader had
+};
 struct PartitionDescription {
   std::int32_t partition = -1;
   std::int32_t leader = -1;  ///< broker id; -1: none
@@ -75,6 +81,11 @@ struct PartitionDescription {
   std::uint64_t bytes = 0;
   std::uint32_t segments = 0;
   std::string note;  ///< why it is not served; empty when it is
+  std::uint32_t min_isr = 1;
+  /// The leader epoch that began with a replica which may have lost records; -1: none, or
+  /// acknowledged.
+  std::int32_t loss_epoch = -1;
+  std::vector<FollowerDescription> followers;
 };
 struct TopicDescription {
   std::string name;
@@ -184,6 +195,14 @@ class MQ_EXPORT Admin {
   /// above stays.
   std::map<TopicPartition, Result<std::int64_t>> trim(
       const std::map<TopicPartition, std::int64_t>& to);
+
+  /// Has them led by `broker`, or by the first of their replicas that can; only by one that is in
+  /// sync.
+  std::map<TopicPartition, Result<void>> elect_leaders(
+      const std::vector<TopicPartition>& partitions, std::int32_t broker = -1);
+  /// It is known that records of these partitions may be lost: they are no alarm any more.
+  std::map<TopicPartition, Result<void>> acknowledge_losses(
+      const std::vector<TopicPartition>& partitions);
 
   Result<ClusterDescription> describe_cluster();
   /// Every broker of the cluster, each asked itself, all at once; unreachable for one that is away.

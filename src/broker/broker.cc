@@ -1,5 +1,7 @@
 #include "broker/broker.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -12,6 +14,7 @@
 namespace mq::broker {
 namespace {
 
+constexpr std::int32_t kReplicasMax = 7;
 constexpr auto kProgressLogged = std::chrono::seconds(10);
 constexpr auto kWaitToldAgain = std::chrono::seconds(1);
 
@@ -43,6 +46,7 @@ Broker::Broker(BrokerParts parts)
   core_.warnings = parts_.warnings;
   core_.settings = parts_.settings;
   core_.home = &home_;
+  core_.network = parts_.network;
   core_.move_stream = parts_.move_stream;
   for (std::size_t i = 0; i < parts_.workers.size(); ++i)
     core_.workers.push_back(std::make_unique<Worker>(core_, i, *parts_.workers[i]));
@@ -57,6 +61,7 @@ asio::awaitable<Result<void>> Broker::start() {
   MQ_CO_TRY_VOID(co_await join_cluster());
   MQ_CO_TRY_VOID(co_await recover());
   disks_->start();
+  started_ = true;
   co_return Result<void>{};
 }
 
@@ -234,7 +239,23 @@ MembershipConfig Broker::membership_config() const {
   config.controller.topic_defaults = parts_.config.topic_defaults;
   config.controller.default_partitions = parts_.config.default_partitions;
   config.controller.partitions_max = parts_.limits.partitions;
+  config.controller.default_replicas = parts_.config.default_replicas;
+  config.controller.default_min_isr = parts_.config.default_min_isr;
+  config.controller.replicas_max = kReplicasMax;
   return config;
+}
+
+void Broker::make_isr_keeper() {
+  replication::IsrKeeper::Config config;
+  config.self = core_.id;
+  config.look_every = core_.limits.isr.lag_time / 4;
+  std::vector<replication::LedPartitions> led;
+  for (const auto& worker : core_.workers)
+    led.push_back({&worker->runtime(), &worker->partitions()});
+  isr_keeper_ = std::make_unique<replication::IsrKeeper>(
+      config, home_, membership_->controller_link(), membership_->view(), std::move(led),
+      [this] { return membership_->epoch(); }, [this] { return core_.has_lease(home_.now()); });
+  core_.isr_keeper = isr_keeper_.get();
 }
 
 asio::awaitable<Result<void>> Broker::join_cluster() {
@@ -242,6 +263,7 @@ asio::awaitable<Result<void>> Broker::join_cluster() {
   membership_ =
       std::make_unique<Membership>(membership_config(), core_, *metadata_, *parts_.network);
   core_.membership = membership_.get();
+  make_isr_keeper();
   keeper_ = std::make_unique<ReplicaKeeper>(core_, membership_->view(), membership_->reporter());
   keeper_->on_applied([this](std::uint64_t version) { membership_->puller().applied(version); });
   membership_->view().on_image([this](const metadata::ImagePtr& image) {
@@ -293,6 +315,7 @@ asio::awaitable<Result<void>> Broker::recover_disks() {
   core_.partitions_recovering = static_cast<std::uint32_t>(known.size());
   tasks_.spawn("listener", listener_->run());
   keeper_->start();
+  isr_keeper_->start();
   auto progress = [this](const storage::RecoveryProgress& at) { note_progress(at); };
   auto recovered =
       co_await disks_->recover(std::move(known), keeper_->deleting(*image), std::move(progress));
@@ -339,7 +362,32 @@ void Broker::note_progress(const storage::RecoveryProgress& at) {
   progress_logged_ = home_.now();
 }
 
+/// Whether others keep copies of what is kept here.
+bool Broker::has_replicated_partitions() const {
+  const auto image = core_.image();
+  for (const auto& [name, topic] : image->topics()) {
+    for (const auto& one : topic->partitions) {
+      if (one.replicas.size() > 1 &&
+          std::ranges::find(one.replicas, core_.id) != one.replicas.end())
+        return true;
+    }
+  }
+  return false;
+}
+
+/// While it still serves, so that clients find the new leaders at once; and it leaves every ISR
+/// before its followers can miss it.
+asio::awaitable<void> Broker::hand_over_partitions() {
+  if (!started_ || core_.stopping || !has_replicated_partitions()) co_return;
+  status("handing over the partitions");
+  const auto deadline = home_.now() + core_.limits.hand_over_timeout;
+  const auto version = co_await membership_->hand_over(deadline);
+  if (!version) co_return;
+  co_await ends_by(home_, deadline, keeper_->applied(*version));
+}
+
 asio::awaitable<Result<void>> Broker::stop() {
+  co_await hand_over_partitions();
   core_.stopping = true;
   status("stopping");
   if (metadata_) metadata_->shorten_waits();
@@ -368,8 +416,12 @@ asio::awaitable<void> Broker::stop_serving() {
   // The next start goes on with a deletion under way.
   if (disks_) disks_->give_up_deletions();
   co_await tasks_.wait();
+  if (isr_keeper_) isr_keeper_->give_up();
   if (membership_) co_await membership_->stop_following();
+  if (isr_keeper_) co_await isr_keeper_->stop();
   if (keeper_) co_await keeper_->stop();
+  for (const auto& worker : core_.workers)
+    co_await run_on(worker->runtime(), worker->drain(deadline));
   for (const auto& worker : core_.workers)
     co_await run_on(worker->runtime(), worker->stop(deadline));
   if (keeper_) co_await keeper_->drop_all();

@@ -12,6 +12,7 @@
 #include "broker/replica_keeper.h"
 #include "config/broker_config.h"
 #include "metadata/store.h"
+#include "replication/isr_keeper.h"
 
 namespace mq::broker {
 
@@ -70,7 +71,8 @@ class Broker {
   asio::awaitable<base::Result<void>> start();
   /// A start that waits for others ends soon, with an error.
   void give_up_start();
-  /// Refuses new work, lets what is under way end, flushes and leaves the clean marker.
+  /// Has its replicated partitions led elsewhere, then refuses new work, lets what is under way
+  /// end, flushes and leaves the clean marker.
   asio::awaitable<base::Result<void>> stop();
 
   /// Why start() failed, as one line for the operator, under its number of the error table.
@@ -87,6 +89,7 @@ class Broker {
   base::Result<void> adopt_directories(std::vector<storage::DataDirectory> directories);
   asio::awaitable<base::Result<void>> join_cluster();
   MembershipConfig membership_config() const;
+  void make_isr_keeper();
   asio::awaitable<base::Result<void>> open_metadata(std::string directory);
   asio::awaitable<base::Result<void>> open_local_metadata(std::string directory);
   asio::awaitable<base::Result<void>> open_shared_metadata(std::string directory);
@@ -97,6 +100,8 @@ class Broker {
   asio::awaitable<void> serve_recovered();
   void note_progress(const storage::RecoveryProgress& at);
   base::Result<void> listen();
+  [[nodiscard]] bool has_replicated_partitions() const;
+  asio::awaitable<void> hand_over_partitions();
   asio::awaitable<void> stop_serving();
   asio::awaitable<void> stop_disks();
   asio::awaitable<void> close_metadata();
@@ -114,7 +119,9 @@ class Broker {
   std::vector<std::string> unreadable_;  ///< by disk: why its directory could not be opened
   std::unique_ptr<Membership> membership_;
   std::unique_ptr<ReplicaKeeper> keeper_;
+  std::unique_ptr<replication::IsrKeeper> isr_keeper_;
   std::unique_ptr<Listener> listener_;
+  bool started_ = false;
   storage::RecoverySummary recovery_;
   base::TimePoint progress_logged_{};
   base::TaskGroup tasks_;

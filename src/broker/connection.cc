@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "broker/handlers/handlers.h"
+#include "broker/replica_session.h"
 #include "protocol/hello.h"
 
 namespace mq::broker {
@@ -353,6 +354,15 @@ void Connection::close() {
   stream_->close();
   room_.notify_all();
   wake_waiters();
+  if (replica_session_) replica_session_->end();
+}
+
+ReplicaSession& Connection::replica_session() {
+  if (!replica_session_) {
+    replica_session_ = std::make_shared<ReplicaSession>(worker_);
+    affinity_ = nullptr;  // what is subscribed stays here, and so does the connection
+  }
+  return *replica_session_;
 }
 
 void Connection::drain() {

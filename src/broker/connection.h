@@ -12,6 +12,8 @@
 
 namespace mq::broker {
 
+class ReplicaSession;
+
 /// Who waits for something on behalf of a connection and wants to know when that has become
 /// pointless (the connection ended) or has to come to an end (the broker stops).
 class ConnectionWaiter : public boost::intrusive::list_base_hook<
@@ -85,6 +87,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     return said_hello_ ? &client_ : nullptr;
   }
   void hello(ClientIdentity client);
+  /// Of a broker that follows partitions which this one leads; made when it is first asked for.
+  [[nodiscard]] ReplicaSession& replica_session();
 
   /// A produce or fetch request: `entries` name their partitions.
   template <class Entries>
@@ -135,7 +139,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   base::WaitList room_;
   boost::intrusive::list<ConnectionWaiter, boost::intrusive::constant_time_size<false>> waiters_;
   ClientIdentity client_;
-  net::Lease memory_;  // of the frame that is being read
+  std::shared_ptr<ReplicaSession> replica_session_;  // null: nobody follows on it
+  net::Lease memory_;                                // of the frame that is being read
   std::size_t requests_under_way_ = 0;
   std::size_t other_requests_ = 0;            // among them: no produce, no fetch
   std::unique_ptr<WorkerAffinity> affinity_;  // until it is judged

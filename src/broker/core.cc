@@ -24,11 +24,15 @@ HotCounters::HotCounters(base::Counters& counters)
       produce_bytes(counters.get("produce_bytes_total")),
       fetch_answers(counters.get("fetch_answers_total")),
       fetch_bytes(counters.get("fetch_bytes_total")),
-      fetch_disk_reads(counters.get("fetch_disk_reads_total")) {}
+      fetch_disk_reads(counters.get("fetch_disk_reads_total")),
+      replica_answers(counters.get("replica_fetch_answers_total")),
+      replica_bytes(counters.get("replica_fetch_bytes_total")) {}
 
 Core::Core(base::Counters& all_counters, base::FileSystem& file_system)
     : counters(all_counters), hot(all_counters), files(file_system) {}
 Core::~Core() = default;
+
+bool Core::has_lease(base::TimePoint now) const { return membership->has_lease(now); }
 
 metadata::ImagePtr Core::image() const { return membership->view().image(); }
 

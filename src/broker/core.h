@@ -17,6 +17,10 @@
 #include "protocol/status.h"
 #include "storage/disk_group.h"
 
+namespace mq::replication {
+class IsrKeeper;
+}
+
 namespace mq::broker {
 
 class Membership;
@@ -45,6 +49,8 @@ struct HotCounters {
   base::Counter& fetch_answers;
   base::Counter& fetch_bytes;
   base::Counter& fetch_disk_reads;
+  base::Counter& replica_answers;
+  base::Counter& replica_bytes;
 };
 
 /// What every part of one broker shares. Made by Broker, which outlives all of its users. Members
@@ -70,9 +76,11 @@ struct Core {
   base::TimePoint started_at;
 
   base::Runtime* home = nullptr;
+  base::Network* network = nullptr;  ///< of the home runtime
   MoveStream move_stream;
   Membership* membership = nullptr;
   storage::DiskGroup* disks = nullptr;
+  replication::IsrKeeper* isr_keeper = nullptr;
   std::vector<std::unique_ptr<Worker>> workers;
 
   std::atomic<bool> stopping{false};
@@ -80,6 +88,8 @@ struct Core {
   std::atomic<std::uint32_t> partitions_recovering{0};
   std::atomic<std::uint64_t> recovery_bytes_read{0};
   std::atomic<std::uint64_t> image_version{0};
+  /// Of this broker's present registration; -1: there was none yet.
+  std::atomic<std::int64_t> broker_epoch{-1};
   /// The largest batch that any topic takes.
   std::atomic<std::uint32_t> batch_bytes_max{0};
 
@@ -88,6 +98,8 @@ struct Core {
   }
   /// The newest cluster image; never null after the listener opened. Any thread.
   [[nodiscard]] metadata::ImagePtr image() const;
+  /// The metadata store has confirmed this broker's session of late. Any thread.
+  [[nodiscard]] bool has_lease(base::TimePoint now) const;
   /// Whether people and clients are to ask this broker about a partition: it leads it, or will.
   [[nodiscard]] bool answers_for(const metadata::PartitionAssignment& assignment) const;
   /// Takes over what a new image changes for the atomics above.

@@ -138,6 +138,8 @@ WireError map(replication::ReplicationErrc code) noexcept {
       return WireError::fenced_leader_epoch;
     case replication::ReplicationErrc::unknown_leader_epoch:
       return WireError::unknown_leader_epoch;
+    case replication::ReplicationErrc::not_a_replica:
+      return WireError::invalid_request;
   }
   return WireError::internal;
 }

@@ -2,6 +2,7 @@
 
 #include "base/runtime.h"
 #include "config/broker_config.h"
+#include "replication/isr.h"
 
 namespace mq::broker {
 
@@ -38,6 +39,11 @@ struct Limits {
   base::Duration request_timeout = std::chrono::seconds(30);  ///< unless the request says less
   std::size_t entries_per_request = 16'384;
 
+  /// When a follower of a partition led here is to leave the ISR.
+  replication::IsrLimits isr;
+
+  /// A stop waits this long for the controller to have partitions led elsewhere.
+  base::Duration hand_over_timeout = std::chrono::seconds(5);
   /// A stop waits this long for requests under way, and so long for the disks.
   base::Duration drain_timeout = std::chrono::seconds(5);
   base::Duration disk_stop_timeout = std::chrono::seconds(60);

@@ -1,5 +1,6 @@
 #include "broker/membership.h"
 
+#include "base/log.h"
 #include "broker/version.h"
 #include "replication/image_delta.h"
 
@@ -9,6 +10,7 @@ namespace {
 using base::Result;
 
 constexpr base::Duration kWaitToldAgain = std::chrono::seconds(1);
+constexpr base::Duration kHandOverAgain = std::chrono::milliseconds(300);
 
 replication::RemoteControllerOptions remote_options(const Core& core) {
   replication::RemoteControllerOptions options;
@@ -111,6 +113,8 @@ asio::awaitable<Result<void>> Membership::start(std::function<void(const std::st
 }
 
 void Membership::adopt_epoch(model::BrokerEpoch epoch) {
+  core_.broker_epoch = epoch.value();
+  if (core_.disks) core_.disks->set_broker_epoch(epoch.value());
   puller_.set_epoch(epoch);
   reporter_.set_epoch(epoch);
 }
@@ -165,6 +169,26 @@ std::string Membership::trouble() const {
   if (auto why = store_.trouble(); !why.empty()) return why;
   if (!candidate_.trouble().empty()) return candidate_.trouble();
   return candidate_.leader() ? std::string() : std::string("no broker is the controller");
+}
+
+asio::awaitable<std::optional<std::uint64_t>> Membership::hand_over(base::TimePoint deadline) {
+  std::string told;
+  while (core_.home->now() < deadline) {
+    protocol::LeaveBrokerRequest request;
+    request.envelope.deadline_ms = static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - core_.home->now())
+            .count());
+    request.broker = core_.id.value();
+    request.broker_epoch = member_.epoch().value();
+    const auto answer = co_await route_.leave(std::move(request), deadline);
+    if (answer && answer->envelope.status.ok()) co_return answer->envelope.metadata_version;
+    const auto why = answer ? answer->envelope.status.text : answer.error().message();
+    if (std::exchange(told, why) != why)
+      base::log_info("broker", "the partitions are not handed over yet: {}", why);
+    if (answer && !answer->envelope.status.advice.retriable) break;
+    co_await core_.home->sleep_until(std::min(deadline, core_.home->now() + kHandOverAgain));
+  }
+  co_return std::nullopt;
 }
 
 void Membership::give_up() {

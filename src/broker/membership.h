@@ -76,6 +76,8 @@ class Membership {
   [[nodiscard]] const replication::ClusterView& view() const noexcept { return view_; }
   [[nodiscard]] replication::ImagePuller& puller() noexcept { return puller_; }
   [[nodiscard]] replication::ReplicaReporter& reporter() noexcept { return reporter_; }
+  /// To whoever is the controller.
+  [[nodiscard]] replication::ControllerLink& controller_link() noexcept { return route_; }
 
   /// Null while this process has no controller that is ready.
   [[nodiscard]] controller::Controller* controller() const noexcept {
@@ -101,6 +103,9 @@ class Membership {
   /// A producer id that was never given out before (IDM-5).
   asio::awaitable<base::Result<std::int64_t>> next_producer_id() { return producer_ids_.next(); }
 
+  /// Has what this broker leads led elsewhere, and itself taken out of every ISR, before a stop.
+  /// The image version that shows it; nothing: not done by `deadline`.
+  asio::awaitable<std::optional<std::uint64_t>> hand_over(base::TimePoint deadline);
   /// Nobody waits for an image or a report any more.
   void give_up();
   /// Gives up the office, if it has it, and every pull and report. Bounded.

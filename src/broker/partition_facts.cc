@@ -18,6 +18,7 @@ asio::awaitable<void> gather_own(Worker& worker, Facts& facts) {
     fact.segments = partition->log().segments();
     fact.failure = partition->failure();
     fact.damage = partition->log().read_damage();
+    fact.followers = partition->followers();
   }
   co_return;
 }

@@ -2,8 +2,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "broker/core.h"
+#include "replication/isr.h"
 
 namespace mq::broker {
 
@@ -16,6 +18,7 @@ struct PartitionFacts {
   std::uint32_t segments = 0;
   base::Error failure;
   std::string damage;  ///< that a read has met; served all the same
+  std::vector<replication::Isr::Follower> followers;
 };
 
 /// Facts about every partition served here, gathered worker by worker. A partition that the image

@@ -6,108 +6,32 @@
 #include "base/log.h"
 #include "broker/error_map.h"
 #include "broker/hop.h"
+#include "broker/replica_order.h"
 #include "broker/worker.h"
 
 namespace mq::broker {
 
 using metadata::PartitionAssignment;
 using protocol::WireError;
-using storage::PartitionLog;
 
 namespace {
 
 /// Each piece waits for one sync of the file system, with whatever others write there.
 constexpr std::size_t kMadeAtOnce = 2048;
+constexpr base::Duration kLookForFailures = std::chrono::seconds(1);
 constexpr base::Duration kMakeAgain = std::chrono::seconds(10);
 constexpr base::Duration kDeleteAgainMin = std::chrono::seconds(1);
 constexpr base::Duration kDeleteAgainMax = std::chrono::seconds(60);
 
-asio::awaitable<void> drop(Worker& worker, model::PartitionId id) {
-  const auto partition = worker.partitions().remove(id);
-  if (!partition) co_return;
-  partition->close();
-  co_await partition->closed();
-}
-
-asio::awaitable<void> drop_worker(Worker& worker) {
-  std::vector<model::PartitionId> ids;
-  for (const auto& [id, partition] : worker.partitions().all()) ids.push_back(id);
-  for (const auto& id : ids) co_await drop(worker, id);
+asio::awaitable<void> set_addresses(Worker& worker,
+                                    std::unordered_map<model::BrokerId, base::Endpoint> addresses) {
+  worker.replica_fetchers().set_addresses(std::move(addresses));
+  co_return;
 }
 
 }  // namespace
 
-/// What one image wants of one partition.
-struct ReplicaKeeper::Order {
-  model::PartitionId id;
-  std::string name;
-  PartitionLog* log = nullptr;
-  std::optional<model::LeaderEpoch> lead;  ///< nothing: do not serve it
-  model::TopicSettings settings;
-  bool look = false;  ///< tell the state of the log
-};
-
-/// What became of it, or what the log says.
-struct ReplicaKeeper::Outcome {
-  model::PartitionId id;
-  std::string name;
-  bool looked = false;
-  bool leads = false;
-  bool behind = false;  ///< the epoch was not above the log's (PAR-4)
-  bool ahead = false;   ///< it was below the log's
-  model::LeaderEpoch leader_epoch;
-  model::Offset log_end_offset;
-  base::Error failure;
-};
-
 namespace {
-
-template <class Order>
-bool serves_already(Worker& worker, const Order& order) {
-  const auto* served = worker.partitions().find(order.id);
-  return served && order.lead && served->leader_epoch() == *order.lead;
-}
-
-/// On the worker. A log that cannot be led is served all the same: its failure tells why.
-template <class Order, class Outcome>
-void lead(Worker& worker, const Order& order, Outcome& outcome) {
-  PartitionLog& log = *order.log;
-  if (!log.failure()) {
-    if (log.leader_epoch() >= *order.lead) {
-      outcome.behind = true;
-      outcome.ahead = log.leader_epoch() > *order.lead;
-      return;
-    }
-    const auto started = log.start_epoch(*order.lead);
-    if (!started) {
-      base::log_error("partition", "{} ({}): epoch {} cannot start: {}", order.name,
-                      order.id.text(), *order.lead, started.error().message());
-    }
-  }
-  outcome.leads = true;
-  worker.partitions().add(
-      std::make_shared<replication::Partition>(worker.runtime(), log, worker.core().counters));
-}
-
-template <class Order, class Outcome>
-asio::awaitable<void> carry_out_on(Worker& worker, const std::vector<Order>& orders,
-                                   std::vector<Outcome>& outcomes) {
-  for (const Order& order : orders) {
-    const bool served_so = serves_already(worker, order);
-    if (!served_so) co_await drop(worker, order.id);
-    if (!order.log) continue;
-    Outcome outcome;
-    outcome.id = order.id;
-    outcome.name = order.name;
-    if (order.log->settings() != order.settings) order.log->set_settings(order.settings);
-    if (order.lead && !served_so) lead(worker, order, outcome);
-    outcome.looked = order.look;
-    outcome.leader_epoch = order.log->leader_epoch();
-    outcome.log_end_offset = order.log->log_end_offset();
-    outcome.failure = order.log->failure();
-    if (outcome.looked || outcome.leads || outcome.behind) outcomes.push_back(std::move(outcome));
-  }
-}
 
 template <class Orders>
 auto& orders_for(Worker& worker, Orders& orders) {
@@ -196,14 +120,16 @@ void ReplicaKeeper::find_absent() {
 bool ReplicaKeeper::something_to_do() const {
   const bool image_waits = view_.image() && view_.version() != applied_version_;
   const bool logs_wait = recovered_ && !wanted_.empty() && home_.now() >= make_again_at_;
-  return image_waits || !ready_.empty() || logs_wait;
+  return image_waits || !ready_.empty() || logs_wait || next_damaged();
 }
 
 asio::awaitable<void> ReplicaKeeper::run() {
   while (!stopping_) {
     if (!something_to_do()) {
       const bool retries = recovered_ && !wanted_.empty();
-      co_await changed_.wait_until(retries ? make_again_at_ : base::TimePoint::max());
+      const auto until = retries ? make_again_at_ : base::TimePoint::max();
+      co_await changed_.wait_until(std::min(until, look_for_failures_at_));
+      if (home_.now() >= look_for_failures_at_) co_await look_for_failures();
       continue;
     }
     const auto image = view_.image();
@@ -216,13 +142,29 @@ asio::awaitable<void> ReplicaKeeper::run() {
       co_await look_at(std::move(ready));
       looking_ = false;
       changed_.notify_all();
+    } else if (const auto damaged = next_damaged()) {
+      co_await replace_damaged(*damaged);
     } else {
       co_await make_some();
     }
   }
 }
 
+/// Where the leaders are that partitions here follow.
+asio::awaitable<void> ReplicaKeeper::tell_addresses(const metadata::ClusterImage& image) {
+  std::unordered_map<model::BrokerId, base::Endpoint> addresses;
+  for (const auto& broker : image.brokers()) {
+    if (broker.id != core_.id) addresses[broker.id] = broker.advertised;
+  }
+  if (addresses == addresses_) co_return;
+  addresses_ = addresses;
+  if (addresses.empty()) co_return;  // nobody is followed
+  for (const auto& worker : core_.workers)
+    co_await run_on(worker->runtime(), set_addresses(*worker, addresses));
+}
+
 asio::awaitable<void> ReplicaKeeper::apply(metadata::ImagePtr image) {
+  co_await tell_addresses(*image);
   Orders orders;
   if (applied_) {
     for (const auto& [name, topic] : applied_->topics()) {
@@ -243,22 +185,44 @@ asio::awaitable<void> ReplicaKeeper::apply(metadata::ImagePtr image) {
   changed_.notify_all();
 }
 
-void ReplicaKeeper::give_orders(const metadata::TopicInfo& topic, Orders& orders) const {
+void ReplicaKeeper::give_orders(const metadata::TopicInfo& topic, Orders& orders) {
   for (const auto& assignment : topic.partitions) give_order(topic, assignment, orders);
 }
 
 void ReplicaKeeper::give_order(const metadata::TopicInfo& topic,
-                               const PartitionAssignment& assignment, Orders& orders) const {
+                               const PartitionAssignment& assignment, Orders& orders) {
   if (!keeps(assignment)) return;
   // A log that nobody has looked at yet is dealt with when its turn comes.
   if (!looked_at_.contains(assignment.id)) return;
-  Order order;
+  ReplicaOrder order;
   order.id = assignment.id;
   order.name = topic.name;
   order.log = core_.disks->find(assignment.id);
   order.settings = topic.settings;
-  if (assignment.leader == core_.id && order.log) order.lead = assignment.leader_epoch;
+  if (order.log) give_role(assignment, order);
   orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
+}
+
+void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrder& order) {
+  if (assignment.leader == model::BrokerId()) return;
+  if (assignment.replicas.size() > 1 && look_for_failures_at_ == base::TimePoint::max())
+    look_for_failures_at_ = home_.now() + kLookForFailures;
+  if (assignment.leader != core_.id) {
+    order.follow = replication::Following{assignment.leader, assignment.leader_epoch};
+    return;
+  }
+  auto& lead = order.lead.emplace();
+  lead.leader_epoch = assignment.leader_epoch;
+  if (assignment.replicas.size() == 1) return;
+  auto& role = lead.role.emplace();
+  role.self = {core_.id, model::BrokerEpoch(core_.broker_epoch)};
+  role.replicas = assignment.replicas;
+  role.state.leader = assignment.leader;
+  role.state.leader_epoch = assignment.leader_epoch;
+  role.state.version = assignment.version;
+  role.state.isr = assignment.isr;
+  role.state.min_isr = assignment.min_isr;
+  role.limits = core_.limits.isr;
 }
 
 /// Its partitions are served no more; their logs stay until the image wants them deleted.
@@ -266,7 +230,7 @@ void ReplicaKeeper::give_up_topic(const metadata::TopicInfo& topic, Orders& orde
   for (const auto& assignment : topic.partitions) {
     if (!keeps(assignment)) continue;
     reporter_.forget(assignment.id);
-    Order order;
+    ReplicaOrder order;
     order.id = assignment.id;
     orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
   }
@@ -274,13 +238,70 @@ void ReplicaKeeper::give_up_topic(const metadata::TopicInfo& topic, Orders& orde
 
 asio::awaitable<void> ReplicaKeeper::carry_out(Orders orders) {
   for (const auto& [worker, list] : orders) {
-    std::vector<Outcome> outcomes;
-    co_await run_on(worker->runtime(), carry_out_on(*worker, list, outcomes));
+    std::vector<ReplicaOutcome> outcomes;
+    co_await run_on(worker->runtime(), carry_out_orders(*worker, list, outcomes));
     for (const auto& outcome : outcomes) note(outcome);
   }
 }
 
-void ReplicaKeeper::note(const Outcome& outcome) {
+/// A replica whose log fails while it is served: the others are to go on without it.
+asio::awaitable<void> ReplicaKeeper::look_for_failures() {
+  look_for_failures_at_ = home_.now() + kLookForFailures;
+  for (const auto& worker : core_.workers) {
+    std::vector<ReplicaOutcome> failed;
+    co_await run_on(worker->runtime(), find_failed_replicas(*worker, failed));
+    for (const auto& outcome : failed) {
+      if (failed_.insert(outcome.id).second) note(outcome);
+    }
+  }
+}
+
+/// A damaged log that nobody counts on any more.
+std::optional<model::PartitionId> ReplicaKeeper::next_damaged() const {
+  if (!recovered_ || !applied_) return std::nullopt;
+  for (const auto& id : damaged_) {
+    const auto topic = applied_->find_topic(id.topic);
+    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    if (!assignment || assignment->leader == core_.id || assignment->leader == model::BrokerId())
+      continue;
+    const bool in_isr = std::ranges::find(assignment->isr, core_.id, &model::IsrMember::broker) !=
+                        assignment->isr.end();
+    // An empty log must not be taken for what this registration stands for there; the failure, once
+    // it is reported, has made it an earlier one.
+    const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
+    if (!in_isr && std::ranges::count(assignment->elr, self) == 0) return id;
+  }
+  return std::nullopt;
+}
+
+/// What is damaged where no damage may be is made anew from its leader.
+asio::awaitable<void> ReplicaKeeper::replace_damaged(model::PartitionId id) {
+  damaged_.erase(id);
+  const auto topic = applied_->find_topic(id.topic);
+  const auto* assignment = topic->find(id.partition);
+  Orders orders;
+  ReplicaOrder drop;
+  drop.id = id;
+  orders_for(core_.worker_of(id), orders).push_back(std::move(drop));
+  co_await carry_out(std::move(orders));
+  const auto outcome =
+      co_await core_.disks->replace_damaged(spec_of(*topic, *assignment), model::Offset(0));
+  if (stopping_) co_return;
+  if (!outcome) {
+    base::log_error("partition", "{}-{}: the damaged log cannot be replaced: {}", topic->name,
+                    id.partition, outcome.error().message());
+    co_return;
+  }
+  base::log_warning("partition",
+                    "{}-{}: its damaged log is kept under unknown/; an empty one takes its place "
+                    "and is filled by broker {}",
+                    topic->name, id.partition, assignment->leader);
+  failed_.erase(id);
+  log_ready(id);
+}
+
+void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
+  if (outcome.damaged) damaged_.insert(outcome.id);
   if (outcome.failure) {
     if (!outcome.looked) return;
     reporter_.failed(outcome.id,
@@ -296,8 +317,11 @@ void ReplicaKeeper::note(const Outcome& outcome) {
                       outcome.name, outcome.id.partition, outcome.leader_epoch);
   }
   if (outcome.leads) reporter_.leads(outcome.id, outcome.leader_epoch);
-  if (outcome.looked || outcome.behind)
-    reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset);
+  if (!outcome.looked && !outcome.behind && !outcome.ahead) return;
+  // As long as its disk exists is since before the first registration.
+  const auto intact_since = std::max<std::int64_t>(core_.disks->intact_since(outcome.id), 0);
+  reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset,
+                   model::BrokerEpoch(intact_since));
 }
 
 /// Says what the logs are like, and leads those that the image wants led already.
@@ -414,7 +438,8 @@ asio::awaitable<void> ReplicaKeeper::stop() {
 }
 
 asio::awaitable<void> ReplicaKeeper::drop_all() {
-  for (const auto& worker : core_.workers) co_await run_on(worker->runtime(), drop_worker(*worker));
+  for (const auto& worker : core_.workers)
+    co_await run_on(worker->runtime(), drop_partitions(*worker));
 }
 
 }  // namespace mq::broker

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/wait_list.h"
@@ -13,8 +14,11 @@
 
 namespace mq::broker {
 
-/// Makes this broker's partitions what the newest cluster image says of them: serves those that it
-/// leads, each in its leader epoch, stops the others, makes the logs of new ones, deletes those of
+struct ReplicaOrder;
+struct ReplicaOutcome;
+
+/// Makes this broker's partitions what the newest cluster image says of them: leads or follows,
+/// each in its leader epoch, stops what has no leader, makes the logs of new ones, deletes those of
 /// topics that are gone, applies changed settings, and has each replica reported.
 ///
 /// One image after the other, by one task on the home runtime; what concerns a partition itself
@@ -56,20 +60,23 @@ class ReplicaKeeper {
   asio::awaitable<void> drop_all();
 
  private:
-  struct Order;
-  struct Outcome;
-  using Orders = std::vector<std::pair<Worker*, std::vector<Order>>>;
+  using Orders = std::vector<std::pair<Worker*, std::vector<ReplicaOrder>>>;
 
   asio::awaitable<void> run();
+  asio::awaitable<void> tell_addresses(const metadata::ClusterImage& image);
   asio::awaitable<void> apply(metadata::ImagePtr image);
   asio::awaitable<void> look_at(std::vector<model::PartitionId> ids);
   asio::awaitable<void> carry_out(Orders orders);
-  void give_orders(const metadata::TopicInfo& topic, Orders& orders) const;
+  void give_orders(const metadata::TopicInfo& topic, Orders& orders);
   void give_order(const metadata::TopicInfo& topic, const metadata::PartitionAssignment& assignment,
-                  Orders& orders) const;
+                  Orders& orders);
   void give_up_topic(const metadata::TopicInfo& topic, Orders& orders) const;
-  void note(const Outcome& outcome);
+  void give_role(const metadata::PartitionAssignment& assignment, ReplicaOrder& order);
+  void note(const ReplicaOutcome& outcome);
 
+  asio::awaitable<void> look_for_failures();
+  [[nodiscard]] std::optional<model::PartitionId> next_damaged() const;
+  asio::awaitable<void> replace_damaged(model::PartitionId id);
   asio::awaitable<void> make_some();
   void want_logs(const metadata::TopicInfo& topic);
   void find_absent();
@@ -87,6 +94,7 @@ class ReplicaKeeper {
   std::function<void(std::uint64_t)> on_applied_;
   metadata::ImagePtr applied_;
   std::uint64_t applied_version_ = 0;
+  std::unordered_map<model::BrokerId, base::Endpoint> addresses_;
   std::vector<model::PartitionId> ready_;   ///< logs that nobody has looked at
   std::set<model::PartitionId> looked_at_;  ///< logs that were reported as they are
   bool looking_ = false;
@@ -95,6 +103,9 @@ class ReplicaKeeper {
   std::set<model::PartitionId> absent_;    ///< it did not get them
   std::set<model::PartitionId> wanted_;    ///< their logs have to be made
   base::TimePoint make_again_at_{};
+  base::TimePoint look_for_failures_at_ = base::TimePoint::max();  // max: no replica elsewhere
+  std::set<model::PartitionId> failed_;                            ///< told to the controller
+  std::set<model::PartitionId> damaged_;                           ///< to be replaced
   std::set<base::Uuid> deletions_;  ///< under way, or done and not forgotten by the controller
   bool stopping_ = false;
   base::WaitList changed_;

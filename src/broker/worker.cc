@@ -2,6 +2,7 @@
 
 #include "broker/connection.h"
 #include "broker/hop.h"
+#include "broker/version.h"
 
 namespace mq::broker {
 namespace {
@@ -24,9 +25,24 @@ Worker::Worker(Core& core, std::size_t index, base::Runtime& runtime)
       request_budget_(runtime, core.limits.request_bytes),
       answer_budget_(runtime, core.limits.answer_bytes),
       hello_budget_(runtime, core.limits.hello_bytes),
+      network_(core, runtime, index),
       tasks_(runtime) {}
 
 Worker::~Worker() = default;
+
+replication::ReplicaFetchers& Worker::replica_fetchers() {
+  if (fetchers_) return *fetchers_;
+  replication::ReplicaFetcherConfig config;
+  config.broker = core_.id;
+  config.version = std::string(kVersion);
+  config.cluster_id = core_.cluster_id;
+  config.broker_epoch = [&core = core_] {
+    return model::BrokerEpoch(core.broker_epoch.load(std::memory_order_relaxed));
+  };
+  fetchers_ = std::make_unique<replication::ReplicaFetchers>(std::move(config), runtime_, network_,
+                                                             core_.counters);
+  return *fetchers_;
+}
 
 void Worker::adopt(std::unique_ptr<base::Stream> stream) {
   core_.hot.connections_total.add();
@@ -87,11 +103,15 @@ std::size_t Worker::requests_under_way() const noexcept {
   return count;
 }
 
-asio::awaitable<void> Worker::stop(base::TimePoint deadline) {
+asio::awaitable<void> Worker::drain(base::TimePoint deadline) {
   for (const auto& [number, connection] : connections_) connection->drain();
+  if (fetchers_) fetchers_->give_up();
   while (requests_under_way() > 0 && runtime_.now() < deadline)
     co_await runtime_.sleep_for(std::chrono::milliseconds(2));
   for (const auto& [id, partition] : partitions_.all()) partition->close();
+}
+
+asio::awaitable<void> Worker::stop(base::TimePoint deadline) {
   {
     const auto draining = connections_;
     for (const auto& [number, connection] : draining) connection->finish();
@@ -103,6 +123,7 @@ asio::awaitable<void> Worker::stop(base::TimePoint deadline) {
     for (const auto& [number, connection] : stubborn) connection->close();
   }
   if (check_timer_ != 0) runtime_.cancel_timer(std::exchange(check_timer_, 0));
+  if (fetchers_) co_await fetchers_->stop();
   co_await tasks_.wait();
   // Requests that outlived their connections end with their partitions.
   while (alive_connections_ > 0) co_await runtime_.sleep_for(std::chrono::milliseconds(1));

@@ -5,8 +5,10 @@
 #include <memory>
 
 #include "broker/core.h"
+#include "broker/worker_network.h"
 #include "net/memory_budget.h"
 #include "replication/partition_table.h"
+#include "replication/replica_fetcher.h"
 
 namespace mq::broker {
 
@@ -26,6 +28,8 @@ class Worker {
   [[nodiscard]] base::Runtime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] replication::PartitionTable& partitions() noexcept { return partitions_; }
+  /// Fetch for the partitions that are followed here.
+  [[nodiscard]] replication::ReplicaFetchers& replica_fetchers();
   /// For frames under way, answers under way, and large frames before Hello.
   [[nodiscard]] net::MemoryBudget& request_budget() noexcept { return request_budget_; }
   [[nodiscard]] net::MemoryBudget& answer_budget() noexcept { return answer_budget_; }
@@ -44,7 +48,9 @@ class Worker {
   /// Goes on with a connection that was another worker's.
   void adopt(MovingConnection moving);
   /// New requests are refused, long polls answered, and requests under way get until `deadline`.
-  /// Then partitions close, connections end and everything started here has ended.
+  /// Then its partitions close: a request of another worker may wait for one of them.
+  asio::awaitable<void> drain(base::TimePoint deadline);
+  /// After drain() of all workers: connections end, and everything started here has ended.
   asio::awaitable<void> stop(base::TimePoint deadline);
 
  private:
@@ -63,6 +69,8 @@ class Worker {
   net::MemoryBudget answer_budget_;
   net::MemoryBudget hello_budget_;
   replication::PartitionTable partitions_;
+  WorkerNetwork network_;
+  std::unique_ptr<replication::ReplicaFetchers> fetchers_;  // null: nothing was ever followed
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;  // in the order they came
   std::uint64_t last_connection_ = 0;
   std::atomic<std::size_t> open_connections_{0};

@@ -26,6 +26,16 @@ struct Admin::Impl {
     io.stop();
   }
 
+  client::AdminCore::PerPartition control(protocol::PartitionAction action,
+                                          const std::vector<TopicPartition>& partitions,
+                                          std::int32_t broker) {
+    if (auto outcomes = io.call(core.control(action, partitions, broker)))
+      return std::move(*outcomes);
+    client::AdminCore::PerPartition none;
+    for (const auto& partition : partitions) none.emplace(partition, closed_error());
+    return none;
+  }
+
   client::IoThread io;
   client::AdminCore core;
   std::atomic<bool> closed{false};
@@ -102,6 +112,16 @@ std::map<TopicPartition, Result<std::int64_t>> Admin::trim(
   std::map<TopicPartition, Result<std::int64_t>> closed;
   for (const auto& [partition, offset] : to) closed.emplace(partition, closed_error());
   return closed;
+}
+
+std::map<TopicPartition, Result<void>> Admin::elect_leaders(
+    const std::vector<TopicPartition>& partitions, std::int32_t broker) {
+  return impl_->control(protocol::PartitionAction::elect_leader, partitions, broker);
+}
+
+std::map<TopicPartition, Result<void>> Admin::acknowledge_losses(
+    const std::vector<TopicPartition>& partitions) {
+  return impl_->control(protocol::PartitionAction::acknowledge_loss, partitions, -1);
 }
 
 Result<ClusterDescription> Admin::describe_cluster() {

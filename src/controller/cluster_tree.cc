@@ -116,6 +116,7 @@ metadata::PartitionAssignment to_assignment(const metadata::TopicPartition& part
   assignment.isr = node.state.isr;
   assignment.elr = node.state.elr;
   assignment.min_isr = node.state.min_isr;
+  assignment.loss_epoch = node.state.loss_epoch;
   return assignment;
 }
 

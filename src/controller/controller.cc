@@ -43,6 +43,8 @@ asio::awaitable<Result<void>> Controller::Impl::load() {
   MQ_CO_TRY_VOID(co_await write_states(due_changes()));
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
   if (!image()) publish({});
+  // An earlier controller may have been broken off while it added partitions.
+  for (const auto& [id, tree] : topics_) leftovers_.insert(id);
   tasks_.spawn("following the brokers", follow_members());
   tasks_.spawn("looking at damaged metadata", follow_damage());
   want_repair();
@@ -243,6 +245,10 @@ asio::awaitable<protocol::ReportReplicasResponse> Controller::report(
 asio::awaitable<protocol::AlterIsrResponse> Controller::alter_isr(protocol::AlterIsrRequest request,
                                                                   base::TimePoint) {
   return impl_->alter_isr(std::move(request));
+}
+asio::awaitable<protocol::ControlPartitionsResponse> Controller::control(
+    protocol::ControlPartitionsRequest request, base::TimePoint) {
+  return impl_->control(std::move(request));
 }
 asio::awaitable<protocol::LeaveBrokerResponse> Controller::leave(
     protocol::LeaveBrokerRequest request, base::TimePoint) {

@@ -10,6 +10,7 @@
 #include "metadata/store.h"
 #include "protocol/alter_isr.h"
 #include "protocol/alter_topics.h"
+#include "protocol/control_partitions.h"
 #include "protocol/leave_broker.h"
 #include "protocol/pull_image.h"
 #include "protocol/report_replicas.h"
@@ -85,6 +86,9 @@ class Controller {
   asio::awaitable<protocol::AlterIsrResponse> alter_isr(protocol::AlterIsrRequest request,
                                                         base::TimePoint deadline);
   /// A broker is about to stop. OK: what it led is led elsewhere, where anybody can.
+  /// OK means stored, or so already.
+  asio::awaitable<protocol::ControlPartitionsResponse> control(
+      protocol::ControlPartitionsRequest request, base::TimePoint deadline);
   asio::awaitable<protocol::LeaveBrokerResponse> leave(protocol::LeaveBrokerRequest request,
                                                        base::TimePoint deadline);
 

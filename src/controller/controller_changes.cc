@@ -222,7 +222,6 @@ Status Controller::Impl::place(TopicTree& tree, std::size_t first, std::size_t c
   auto brokers = loads();
   if (brokers.empty())
     return status(WireError::metadata_unavailable, "no broker is registered at the moment");
-  const auto live = brokers.size();
   std::vector<std::int32_t> numbers;
   std::vector<Ring::Replicas> existing;
   for (std::size_t i = 0; i < tree.partitions.size(); ++i) {
@@ -231,7 +230,8 @@ Status Controller::Impl::place(TopicTree& tree, std::size_t first, std::size_t c
     else
       numbers.push_back(tree.value.partitions[i].number);
   }
-  if (auto refused = check_copies_live(config_, copies, live); !refused.ok()) return refused;
+  if (auto refused = check_copies_live(config_, copies, members_.infos()); !refused.ok())
+    return refused;
   const auto existing_everywhere =
       std::accumulate(brokers.begin(), brokers.end(), std::size_t{0},
                       [](std::size_t sum, const auto& one) { return sum + one.replicas; });

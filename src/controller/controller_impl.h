@@ -66,6 +66,8 @@ class Controller::Impl {
                                                     base::TimePoint deadline);
   asio::awaitable<protocol::ReportReplicasResponse> report(protocol::ReportReplicasRequest request);
   asio::awaitable<protocol::AlterIsrResponse> alter_isr(protocol::AlterIsrRequest request);
+  asio::awaitable<protocol::ControlPartitionsResponse> control(
+      protocol::ControlPartitionsRequest request);
   asio::awaitable<protocol::LeaveBrokerResponse> leave(protocol::LeaveBrokerRequest request);
 
   [[nodiscard]] ImagePtr image() const { return images_.image(); }
@@ -159,6 +161,9 @@ class Controller::Impl {
   [[nodiscard]] std::optional<StateChange> change_after(
       model::BrokerId broker, model::BrokerEpoch epoch,
       const protocol::ReplicaReport& report) const;
+  [[nodiscard]] std::optional<StateChange> change_after(
+      const protocol::ControlPartitionsRequest& request, const model::PartitionId& partition,
+      Status& refused) const;
   void note_opened(model::BrokerId broker, const protocol::ReplicaReport& report);
   void note_deleted(model::BrokerId broker, const std::vector<base::Uuid>& topics);
   void forget_lost_openings();

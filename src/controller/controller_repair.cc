@@ -11,6 +11,8 @@ namespace {
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPause{60};
 constexpr std::chrono::seconds kDamageLookedAt{5};
+/// Topics whose state nodes are looked through before others have a turn.
+constexpr int kSweptAtOnce = 50;
 
 }  // namespace
 
@@ -100,7 +102,8 @@ asio::awaitable<void> Controller::Impl::keep_repairing() {
   Error said;
   while (repair_needed_ && !resigned()) {
     const auto repaired = co_await repair();
-    if (repaired || resigned()) break;
+    if (resigned() || (repaired && !repair_needed_)) break;
+    if (repaired) continue;  // there is more, and others may have had a turn
     if (repaired.error() != said)
       base::log_warning("controller", "a half-done change is not finished yet: {}",
                         repaired.error().message());
@@ -156,7 +159,11 @@ asio::awaitable<Result<void>> Controller::Impl::sweep_orphans() {
     MQ_CO_TRY_VOID(co_await topic_writer_.sweep_states(id));
     base::log_info("controller", "swept the state of {}, which is no topic", id.hex());
   }
-  while (!leftovers_.empty()) {
+  for (int swept = 0; !leftovers_.empty(); ++swept) {
+    if (swept == kSweptAtOnce) {
+      repair_needed_ = true;
+      break;
+    }
     const auto id = *leftovers_.begin();
     if (const auto tree = topics_.find(id); tree != topics_.end()) {
       auto known = partition_numbers(whole_value(tree->second));

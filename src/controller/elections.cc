@@ -40,7 +40,8 @@ std::optional<LeaderEpoch> next_epoch(LeaderEpoch stored, LeaderEpoch in_log = L
 bool same(const PartitionState& one, const PartitionState& other) {
   return one.leader == other.leader && one.leader_epoch == other.leader_epoch &&
          one.isr == other.isr && one.elr == other.elr &&
-         one.last_known_elr == other.last_known_elr && one.min_isr == other.min_isr;
+         one.last_known_elr == other.last_known_elr && one.min_isr == other.min_isr &&
+         one.loss_epoch == other.loss_epoch;
 }
 
 /// Nothing where it is as before.
@@ -134,9 +135,11 @@ std::optional<PartitionState> with_sole_replica(const PartitionState& state, Bro
   if (!next) return std::nullopt;
   say_that_the_log_is_ahead(state, report);
   const bool intact = known != nullptr && is_intact(*known, report);
-  if (report.state == protocol::ReplicaState::opened && !intact)
-    say_that_it_may_have_lost(broker, report, "only");
   auto changed = state;
+  if (report.state == protocol::ReplicaState::opened && !intact) {
+    say_that_it_may_have_lost(broker, report, "only");
+    changed.loss_epoch = *next;
+  }
   changed.leader = broker;
   changed.leader_epoch = *next;
   changed.isr = {{broker, epoch}};
@@ -157,6 +160,7 @@ void take_out_suspect(PartitionState& state, IsrMember member, BrokerEpoch epoch
     say_that_it_may_have_lost(member.broker, report, "last known");
     state.elr.clear();
     state.isr = {{member.broker, epoch}};
+    state.loss_epoch = next_epoch(state.leader_epoch).value_or(state.leader_epoch);
     return;
   }
   remove_member(state.isr, member.broker);
@@ -282,6 +286,17 @@ PartitionState with_min_isr(PartitionState state, std::uint32_t min_isr) {
     state.last_known_elr.clear();
   }
   return state;
+}
+
+std::optional<PartitionState> with_leader(const PartitionState& state,
+                                          const std::vector<BrokerId>& replicas,
+                                          const LiveBrokers& brokers, BrokerId wanted) {
+  const std::vector<BrokerId> order =
+      wanted == BrokerId() ? replicas : std::vector<BrokerId>{wanted};
+  const auto next = first_that_stays(state.isr, order, brokers);
+  if (!next) return std::nullopt;
+  if (next->broker == state.leader) return state;
+  return led_by(state, *next, brokers);
 }
 
 PartitionState first_state(const std::vector<IsrMember>& live, std::uint32_t min_isr) {

@@ -59,6 +59,12 @@ PartitionState with_isr(PartitionState state, std::vector<model::IsrMember> isr)
 /// min_isr becomes another one, together with what that means for the ELR.
 PartitionState with_min_isr(PartitionState state, std::uint32_t min_isr);
 
+/// Led by that broker, or by the first one of the replicas that can (-1); only of the ISR, so that
+/// nothing is lost. The state as it is: it leads already. Nothing: it cannot.
+std::optional<PartitionState> with_leader(const PartitionState& state,
+                                          const std::vector<model::BrokerId>& replicas,
+                                          const LiveBrokers& brokers, model::BrokerId wanted);
+
 /// Of a partition that is new: nothing is in its logs, so all that live are in sync. The first of
 /// them leads.
 PartitionState first_state(const std::vector<model::IsrMember>& live, std::uint32_t min_isr);

@@ -20,6 +20,7 @@ protocol::ImagePartition to_message(const metadata::PartitionAssignment& partiti
   message.isr = partition.isr;
   message.elr = partition.elr;
   message.min_isr = partition.min_isr;
+  message.loss_epoch = partition.loss_epoch.value();
   return message;
 }
 

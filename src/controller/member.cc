@@ -56,17 +56,18 @@ Member::~Member() = default;
 asio::awaitable<Result<void>> Member::start() {
   MQ_CO_TRY_VOID(co_await make_folders());
   const auto deadline = home_.now() + config_.earlier_session_max;
-  bool compared = false;
+  std::optional<metadata::Node> before;
   while (true) {
     const auto found = co_await look();
     if (!found) co_return found.error();
-    if (!std::exchange(compared, true) && found->epoch) compare_disks(*found->epoch);
+    if (!before) before = found->epoch;
     const auto registered = co_await try_register(*found);
     if (!registered) co_return registered.error();
     if (*registered) break;
     MQ_CO_TRY_VOID(may_wait_for(*found, deadline));
     co_await home_.sleep_for(kLookAgain);
   }
+  if (before) compare_disks(*before);
   std::weak_ptr<bool> alive = alive_;
   store_.on_session_lost([this, alive] {
     if (!alive.expired()) on_session_lost();
@@ -147,13 +148,15 @@ asio::awaitable<Result<bool>> Member::adopt(Found found) {
   co_return false;
 }
 
-/// An earlier process with the same directories is dead, because their locks are ours: its session
-/// ends by itself. Any other holder of the node is another broker.
+/// An earlier process with the same directories is dead, because their locks are ours, and so is
+/// one with our own address, because we listen there: its session ends by itself. Any other holder
+/// of the node is another broker.
 Result<void> Member::may_wait_for(const Found& found, base::TimePoint deadline) {
   if (!found.live) return {};
   const auto live = metadata::decode_broker_live(found.live->value);
   const auto address = live ? live->advertised.text() : std::string("an unknown address");
-  if (!is_ours(found) || home_.now() >= deadline) {
+  const bool our_address = live && live->advertised == config_.advertised;
+  if ((!is_ours(found) && !our_address) || home_.now() >= deadline) {
     base::log_error("controller", "another live broker at {} is registered as broker {}", address,
                     config_.broker);
     return make_error_code(ControllerErrc::broker_id_in_use);

@@ -99,11 +99,20 @@ Status check_copies(const ControllerConfig& config, std::size_t copies,
                              copies == 1 ? "" : "s"));
 }
 
-Status check_copies_live(const ControllerConfig& config, std::size_t copies, std::size_t live) {
+Status check_copies_live(const ControllerConfig& config, std::size_t copies,
+                         const std::vector<metadata::BrokerInfo>& brokers) {
+  std::vector<model::BrokerId> away;
+  for (const auto& broker : brokers) {
+    if (!broker.alive) away.push_back(broker.id);
+  }
+  const auto live = brokers.size() - away.size();
   if (copies <= live) return {};
-  return refused(config, WireError::invalid_replicas,
-                 fmt::format("replicas = {}: {} broker{} in the cluster at the moment", copies,
-                             live, live == 1 ? " is" : "s are"));
+  auto text = fmt::format("replicas = {}: {} broker{} in the cluster at the moment", copies, live,
+                          live == 1 ? " is" : "s are");
+  if (!away.empty())
+    text += fmt::format("; broker{} {} {} away", away.size() == 1 ? "" : "s", fmt::join(away, ", "),
+                        away.size() == 1 ? "is" : "are");
+  return refused(config, WireError::invalid_replicas, text);
 }
 
 std::uint32_t min_isr_of(const std::map<std::string, std::string>& overrides) {

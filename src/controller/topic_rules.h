@@ -25,9 +25,9 @@ protocol::Status check_topic(const ControllerConfig& config, const protocol::New
 /// Whether a topic with these settings can have so many replicas.
 protocol::Status check_copies(const ControllerConfig& config, std::size_t copies,
                               const std::map<std::string, std::string>& overrides);
-/// Whether there are enough brokers for new partitions.
+/// Whether enough brokers live for new partitions.
 protocol::Status check_copies_live(const ControllerConfig& config, std::size_t copies,
-                                   std::size_t live);
+                                   const std::vector<metadata::BrokerInfo>& brokers);
 
 /// What a topic says itself; 0: nothing.
 [[nodiscard]] std::uint32_t min_isr_of(const std::map<std::string, std::string>& overrides);

@@ -34,6 +34,7 @@ struct PartitionAssignment {
   std::vector<model::IsrMember> isr;
   std::vector<model::IsrMember> elr;  ///< may be elected when nobody of the ISR can
   std::uint32_t min_isr = 1;          ///< in force
+  model::LeaderEpoch loss_epoch;      ///< it began with a possible loss; -1: none
 };
 
 struct TopicInfo {

@@ -219,6 +219,8 @@ std::string encode(const PartitionStateValue& value) {
   put_members(*node.mutable_elr(), value.elr);
   put_members(*node.mutable_last_known_elr(), value.last_known_elr);
   node.set_min_isr(value.min_isr);
+  node.set_loss_epoch_plus_one(
+      static_cast<std::uint32_t>(std::int64_t{value.loss_epoch.value()} + 1));
   return node.SerializeAsString();
 }
 
@@ -233,6 +235,10 @@ Result<PartitionStateValue> decode_partition_state(std::string_view bytes) {
   value.elr = members_of(node.elr());
   value.last_known_elr = members_of(node.last_known_elr());
   value.min_isr = node.min_isr();
+  if (node.loss_epoch_plus_one() > std::uint32_t{1} << 31)
+    return make_error_code(MetadataErrc::damaged);
+  value.loss_epoch =
+      model::LeaderEpoch(static_cast<std::int32_t>(std::int64_t{node.loss_epoch_plus_one()} - 1));
   return value;
 }
 

@@ -76,6 +76,9 @@ struct PartitionStateValue {
   /// Were in ISR or ELR and came back under a registration that may have lost records.
   std::vector<IsrMember> last_known_elr;
   std::uint32_t min_isr = 1;  ///< in force; a change of the setting comes with a change of the ELR
+  /// The leader epoch that began with a replica which may have lost records, while nobody had more;
+  /// until somebody says that this is known. -1: there was none.
+  model::LeaderEpoch loss_epoch;
 };
 
 struct ProducerIdsValue {

@@ -42,8 +42,8 @@ struct SettingError {
 const std::vector<std::string>& topic_setting_names();
 /// Sets one value from its text form: "durability" = "disk", "retention.age" = "14d" ("forever"),
 /// "retention.bytes" = "10GiB"
-/// ("unlimited"), "segment.bytes", "segment.age", "batch.bytes", "min_isr" = "2" ("auto"). Nothing is
-/// changed when it is refused.
+/// ("unlimited"), "segment.bytes", "segment.age", "batch.bytes", "min_isr" = "2" ("auto"). Nothing
+/// is changed when it is refused.
 std::optional<SettingError> set_topic_setting(TopicSettings& settings, std::string_view name,
                                               std::string_view value);
 /// All of `overrides` on top of `defaults`, with every error at once.

@@ -42,6 +42,8 @@ std::string_view api_name(std::uint16_t key) noexcept {
       return "ReplicaFetch";
     case ApiKey::alter_isr:
       return "AlterIsr";
+    case ApiKey::control_partitions:
+      return "ControlPartitions";
     case ApiKey::leave_broker:
       return "LeaveBroker";
   }

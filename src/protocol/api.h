@@ -28,6 +28,7 @@ enum class ApiKey : std::uint16_t {
   replica_fetch = 19,  ///< between brokers
   alter_isr = 20,      ///< between brokers
   leave_broker = 21,   ///< between brokers
+  control_partitions = 22,
 };
 
 struct ApiVersions {
@@ -39,16 +40,27 @@ struct ApiVersions {
 
 /// What this release speaks, as Hello's answer tells it.
 inline constexpr auto kSupportedApis = std::to_array<ApiVersions>({
-    {ApiKey::hello, 0, 0},           {ApiKey::metadata, 0, 0},
-    {ApiKey::produce, 0, 0},         {ApiKey::fetch, 0, 0},
-    {ApiKey::list_offsets, 0, 1},    {ApiKey::create_topics, 0, 0},
-    {ApiKey::delete_topics, 0, 0},   {ApiKey::list_topics, 0, 0},
-    {ApiKey::describe_topics, 0, 0}, {ApiKey::describe_broker, 0, 0},
-    {ApiKey::trim_partitions, 0, 0}, {ApiKey::init_producer, 0, 0},
-    {ApiKey::alter_topics, 0, 0},    {ApiKey::add_partitions, 0, 0},
-    {ApiKey::pull_image, 0, 0},      {ApiKey::report_replicas, 0, 0},
-    {ApiKey::describe_config, 0, 0}, {ApiKey::alter_isr, 0, 0},
-    {ApiKey::leave_broker, 0, 0},    {ApiKey::replica_fetch, 0, 0},
+    {ApiKey::hello, 0, 0},
+    {ApiKey::metadata, 0, 0},
+    {ApiKey::produce, 0, 0},
+    {ApiKey::fetch, 0, 0},
+    {ApiKey::list_offsets, 0, 1},
+    {ApiKey::create_topics, 0, 0},
+    {ApiKey::delete_topics, 0, 0},
+    {ApiKey::list_topics, 0, 0},
+    {ApiKey::describe_topics, 0, 0},
+    {ApiKey::describe_broker, 0, 0},
+    {ApiKey::trim_partitions, 0, 0},
+    {ApiKey::init_producer, 0, 0},
+    {ApiKey::alter_topics, 0, 0},
+    {ApiKey::add_partitions, 0, 0},
+    {ApiKey::pull_image, 0, 0},
+    {ApiKey::report_replicas, 0, 0},
+    {ApiKey::describe_config, 0, 0},
+    {ApiKey::alter_isr, 0, 0},
+    {ApiKey::control_partitions, 0, 0},
+    {ApiKey::leave_broker, 0, 0},
+    {ApiKey::replica_fetch, 0, 0},
 });
 
 /// "Produce"; "api 77" is for the caller to print when this is empty.

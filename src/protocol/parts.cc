@@ -24,7 +24,8 @@ std::size_t bytes_of(const ImagePartition& partition) {
 }
 std::size_t bytes_of(const PartitionDescription& partition) {
   return kEntryBytes + partition.note.size() +
-         kNumberBytes * (partition.replicas.size() + partition.in_sync.size());
+         kNumberBytes * (partition.replicas.size() + partition.in_sync.size() +
+                         3 * partition.followers.size());
 }
 std::size_t bytes_of(const TopicSummary& topic) { return kEntryBytes + topic.name.size(); }
 std::size_t bytes_of(const TopicMetadata& topic) {

@@ -51,13 +51,21 @@ bool read_isr(const wire::ImagePartition& from, std::vector<model::IsrMember>& t
   return true;
 }
 
+/// Above none, a number from 0 on, one higher: the default of the field is -1.
+bool read_plus_one(std::uint64_t from, std::int32_t& to) noexcept {
+  if (from == 0) return true;
+  return codec::read_integer(from - 1, to);
+}
+
 bool read_partition(const wire::ImagePartition& from, ImagePartition& to) {
   return codec::read_integer(from.partition(), to.partition, 0) &&
          codec::read_integer(from.leader(), to.leader) &&
          codec::read_integer(from.leader_epoch(), to.leader_epoch) &&
          codec::read_integer(from.partition_version(), to.partition_version) &&
          codec::read_brokers(from.replicas(), to.replicas) && read_isr(from, to.isr) &&
-         codec::read_members(from.elr(), to.elr) && codec::read_integer(from.min_isr(), to.min_isr);
+         codec::read_members(from.elr(), to.elr) &&
+         codec::read_integer(from.min_isr(), to.min_isr) &&
+         read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch);
 }
 
 void write_partition(const ImagePartition& from, wire::ImagePartition& to) {
@@ -72,16 +80,11 @@ void write_partition(const ImagePartition& from, wire::ImagePartition& to) {
   }
   codec::write_members(from.elr, *to.mutable_elr());
   to.set_min_isr(from.min_isr);
-}
-
-/// Above none, a number that a partition can have, one higher: the default of the field is -1.
-bool read_hidden_from(std::uint64_t from, std::int32_t& to) noexcept {
-  if (from == 0) return true;
-  return codec::read_integer(from - 1, to);
+  to.set_loss_epoch_plus_one(static_cast<std::uint64_t>(std::int64_t{from.loss_epoch} + 1));
 }
 
 bool read_topic(const wire::ImageTopic& from, ImageTopic& to) {
-  return read_hidden_from(from.hidden_from_plus_one(), to.hidden_from) &&
+  return read_plus_one(from.hidden_from_plus_one(), to.hidden_from) &&
          codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
          codec::read_uuid(from.id(), to.id) &&
          codec::read_settings(from.overrides(), to.overrides) &&

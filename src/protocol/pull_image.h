@@ -41,7 +41,8 @@ struct ImagePartition {
   std::vector<std::int32_t> replicas;
   std::vector<model::IsrMember> isr;
   std::vector<model::IsrMember> elr;
-  std::uint32_t min_isr = 1;  ///< in force
+  std::uint32_t min_isr = 1;     ///< in force
+  std::int32_t loss_epoch = -1;  ///< leader epoch that began with a possible loss; -1: none
   friend bool operator==(const ImagePartition&, const ImagePartition&) = default;
 };
 struct ImageTopic {

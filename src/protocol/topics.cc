@@ -98,6 +98,22 @@ void write_setting(const TopicSetting& from, wire::TopicSetting& to) {
   to.set_origin(codec::sendable_text(from.origin, codec::kNameBytesMax));
 }
 
+bool read_follower(const wire::FollowerDescription& from, FollowerDescription& to) {
+  return codec::read_integer(from.broker(), to.broker) &&
+         codec::read_integer(from.confirmed_end(), to.confirmed_end) &&
+         codec::read_integer(from.behind_ms(), to.behind_ms);
+}
+
+void write_follower(const FollowerDescription& from, wire::FollowerDescription& to) {
+  to.set_broker(from.broker);
+  to.set_confirmed_end(from.confirmed_end);
+  to.set_behind_ms(from.behind_ms);
+}
+
+bool read_plus_one(std::uint64_t from, std::int32_t& to) noexcept {
+  return from == 0 || codec::read_integer(from - 1, to);
+}
+
 bool read_partition(const wire::PartitionDescription& from, PartitionDescription& to) {
   to.bytes = from.bytes();
   return codec::read_integer(from.partition(), to.partition, 0) &&
@@ -109,7 +125,10 @@ bool read_partition(const wire::PartitionDescription& from, PartitionDescription
          codec::read_integer(from.high_watermark(), to.high_watermark) &&
          codec::read_integer(from.log_end_offset(), to.log_end_offset) &&
          codec::read_integer(from.segments(), to.segments) &&
-         codec::read_text(from.note(), to.note, codec::kTextBytesMax);
+         codec::read_text(from.note(), to.note, codec::kTextBytesMax) &&
+         codec::read_integer(from.min_isr(), to.min_isr) &&
+         read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch) &&
+         codec::read_all(from.followers(), to.followers, read_follower);
 }
 
 void write_partition(const PartitionDescription& from, wire::PartitionDescription& to) {
@@ -124,6 +143,9 @@ void write_partition(const PartitionDescription& from, wire::PartitionDescriptio
   to.set_bytes(from.bytes);
   to.set_segments(from.segments);
   to.set_note(codec::sendable_text(from.note, codec::kTextBytesMax));
+  to.set_min_isr(from.min_isr);
+  to.set_loss_epoch_plus_one(static_cast<std::uint64_t>(std::int64_t{from.loss_epoch} + 1));
+  codec::write_all(from.followers, *to.mutable_followers(), write_follower);
 }
 
 bool read_topic(const wire::TopicDescription& from, TopicDescription& to) {

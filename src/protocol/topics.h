@@ -81,6 +81,13 @@ struct TopicSetting {
   std::string origin;  ///< "topic", "broker.toml", "built-in"
   friend bool operator==(const TopicSetting&, const TopicSetting&) = default;
 };
+/// A follower as the leader has heard of it.
+struct FollowerDescription {
+  std::int32_t broker = -1;
+  std::int64_t confirmed_end = -1;  ///< below it, it has everything; -1: not heard of
+  std::uint32_t behind_ms = 0;      ///< so long ago it had everything that the leader had
+  friend bool operator==(const FollowerDescription&, const FollowerDescription&) = default;
+};
 struct PartitionDescription {
   std::int32_t partition = -1;
   std::int32_t leader = -1;
@@ -93,6 +100,9 @@ struct PartitionDescription {
   std::uint64_t bytes = 0;
   std::uint32_t segments = 0;
   std::string note;  ///< why it is not served; empty when it is
+  std::uint32_t min_isr = 1;
+  std::int32_t loss_epoch = -1;  ///< leader epoch that began with a possible loss; -1: none
+  std::vector<FollowerDescription> followers;
   friend bool operator==(const PartitionDescription&, const PartitionDescription&) = default;
 };
 struct TopicDescription {

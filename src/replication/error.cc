@@ -44,6 +44,8 @@ class Category final : public boost::system::error_category {
         return "the follower follows an older leader epoch";
       case ReplicationErrc::unknown_leader_epoch:
         return "the follower follows a newer leader epoch";
+      case ReplicationErrc::not_a_replica:
+        return "the broker has no replica of it";
     }
     return "unknown replication error";
   }

@@ -44,6 +44,8 @@ enum class ReplicationErrc {
   fenced_leader_epoch,
   /// A follower names a newer leader epoch.
   unknown_leader_epoch,
+  /// A broker that is no replica wants to follow.
+  not_a_replica,
 };
 
 const boost::system::error_category& replication_category() noexcept;

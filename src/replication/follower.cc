@@ -37,9 +37,11 @@ FollowedPartition::FollowedPartition(base::Runtime& runtime, storage::PartitionL
       counters_(counters),
       memory_(memory),
       following_(following),
+      batches_(counters.get("replica_batches_total")),
       visits_ended_(runtime) {
   high_watermark_ =
       std::clamp(log_.high_watermark_hint(), log_.log_start_offset(), log_.log_end_offset());
+  log_.set_retention_limit(Offset(0));  // REP-4: its leader decides what goes
   log_.on_changed([this] { log_changed(); });
 }
 
@@ -100,10 +102,12 @@ bool FollowedPartition::has_urgent_position() const {
 void FollowedPartition::take(const protocol::ReplicaFetchResult& result, const base::Buffer& owner,
                              base::Bytes batches) {
   // REP-1: what was asked for before a cut, in another epoch or on another connection is not taken.
-  if (state_ != State::subscribed || result.number != number_)
+  const bool late = result.number != number_ || result.leader_epoch != following_.leader_epoch;
+  const bool taken_late = late && MQ_MUTANT("late_replica_answers_taken");
+  if (state_ != State::subscribed || (result.number != number_ && !taken_late))
     return counters_.get("replica_answers_dropped_total").add();
   if (!result.status.ok()) return refused(result);
-  if (result.leader_epoch != following_.leader_epoch) return back_off();
+  if (late && !taken_late) return back_off();
   leader_log_start_ = std::max(leader_log_start_, result.log_start);
   if (result.diverging)
     return begin_cut(EpochEnd{result.diverging->epoch, result.diverging->end_offset});
@@ -185,7 +189,7 @@ asio::awaitable<bool> FollowedPartition::append_waiting(Waiting waiting) {
 }
 
 void FollowedPartition::appended() {
-  counters_.get("replica_batches_total").add();
+  batches_.add();
   raise_high_watermark();
 }
 
@@ -213,6 +217,7 @@ void FollowedPartition::refused(const protocol::ReplicaFetchResult& result) {
 }
 
 void FollowedPartition::begin_cut(const EpochEnd& answer) {
+  // REP-2
   const Offset to = cut_for(log_.epoch_starts(), log_.log_end_offset(), answer);
   if (to >= log_.log_end_offset() && log_.last_batch_epoch() != LeaderEpoch()) {
     base::log_error("replication",
@@ -235,9 +240,13 @@ asio::awaitable<void> FollowedPartition::cut(std::shared_ptr<FollowedPartition> 
 
 /// Nothing here goes on where the leader's log begins.
 void FollowedPartition::begin_restart() {
+  const Offset start = std::max(leader_log_start_, Offset(0));
+  if (start < log_.log_start_offset()) {
+    needs_another_log_ = true;
+    return fail("its leader's log begins below this one, and the two have nothing in common");
+  }
   state_ = State::cutting;
   begin_visit();
-  const Offset start = std::max(leader_log_start_, Offset(0));
   base::log_warning("replication",
                     "{}: the log [{}, {}) has nothing in common with that of broker {}, which "
                     "begins at {}; it begins anew there",
@@ -341,14 +350,16 @@ void FollowedPartition::subscribe_again(base::Duration pause) {
   if (state_ == State::due || unsubscribe_) tell(true);
 }
 
-void FollowedPartition::fail() {
+void FollowedPartition::fail() { fail(log_.failure().message()); }
+
+void FollowedPartition::fail(const std::string& why) {
   if (state_ == State::failed || closed_) return;
   unschedule();
   waiting_.clear();
   unsubscribe_ = state_ == State::subscribed;
   state_ = State::failed;
   base::log_error("replication", "{}: following broker {} ends: {}", id().text(), following_.leader,
-                  log_.failure().message());
+                  why);
   tell(true);
 }
 

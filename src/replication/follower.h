@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "base/counters.h"
 #include "base/wait_list.h"
@@ -50,6 +51,10 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   [[nodiscard]] model::Offset high_watermark() const noexcept { return high_watermark_; }
   /// Why nothing is fetched any more: closed, or the log's failure.
   [[nodiscard]] Error failure() const;
+
+  /// The log has to be replaced by an empty one before it can become a copy; whoever owns it sees
+  /// to that.
+  [[nodiscard]] bool needs_another_log() const noexcept { return needs_another_log_; }
 
   /// `news` is called when there may be something to send, from within other calls; `urgent`: the
   /// confirmed end has moved, for which someone may wait. Replaces the function set before.
@@ -106,6 +111,7 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   void subscribe_again(base::Duration pause);
   void back_off();
   void fail();
+  void fail(const std::string& why);
   void unschedule();
   void tell(bool urgent);
   void begin_visit() noexcept { ++visits_; }
@@ -116,6 +122,7 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   base::Counters& counters_;
   net::MemoryBudget& memory_;
   const Following following_;
+  base::Counter& batches_;
   std::function<void(bool)> news_;
 
   State state_ = State::due;
@@ -131,6 +138,7 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   std::deque<Waiting> waiting_;
   bool appending_later_ = false;
   bool trimming_ = false;
+  bool needs_another_log_ = false;
   base::Duration pause_{};
   base::Runtime::TimerId timer_ = 0;
   bool closed_ = false;

@@ -31,6 +31,7 @@ PartitionAssignment assignment_of(const base::Uuid& topic,
   assignment.isr = partition.isr;
   assignment.elr = partition.elr;
   assignment.min_isr = partition.min_isr;
+  assignment.loss_epoch = model::LeaderEpoch(partition.loss_epoch);
   return assignment;
 }
 

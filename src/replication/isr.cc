@@ -58,16 +58,19 @@ bool Isr::take_state(const IsrState& state, base::TimePoint now) {
   return true;
 }
 
-bool Isr::subscribed(IsrMember member, LeaderEpoch epoch, base::TimePoint now) {
+std::optional<std::uint64_t> Isr::subscribed(IsrMember member, LeaderEpoch epoch,
+                                             base::TimePoint now) {
   Progress* follower = find(member.broker);
-  if (!follower || epoch != leader_epoch()) return false;
-  if (follower->epoch == member.epoch) return true;
-  // What an earlier registration said does not count for this one.
-  follower->epoch = member.epoch;
-  follower->appended = follower->durable = Offset();
-  follower->progressed_at = follower->mark_at = now;
-  follower->mark_end = Offset();
-  return true;
+  if (!follower || epoch != leader_epoch()) return std::nullopt;
+  if (follower->epoch != member.epoch) {
+    // What an earlier registration said does not count for this one.
+    follower->epoch = member.epoch;
+    follower->appended = follower->durable = Offset();
+    follower->progressed_at = follower->mark_at = now;
+    follower->mark_end = Offset();
+  }
+  follower->subscription = ++subscriptions_;
+  return follower->subscription;
 }
 
 Offset Isr::confirmed(const Progress& follower, const LeaderLog& own) {
@@ -76,15 +79,16 @@ Offset Isr::confirmed(const Progress& follower, const LeaderLog& own) {
   return follower.durable;
 }
 
-bool Isr::progressed(IsrMember member, LeaderEpoch epoch, Offset appended, Offset durable,
-                     const LeaderLog& own, base::TimePoint now) {
-  Progress* follower = find(member.broker);
-  if (!follower || follower->epoch != member.epoch) return false;
+bool Isr::progressed(const Report& report, const LeaderLog& own, base::TimePoint now) {
+  Progress* follower = find(report.follower.broker);
+  if (!follower || follower->epoch != report.follower.epoch) return false;
+  if (follower->subscription != report.subscription) return false;
   // ISR-3: under another leader epoch the offsets may be those of other records.
-  if (epoch != leader_epoch() && !MQ_MUTANT("older_epoch_fetches_count")) return false;
+  if (report.leader_epoch != leader_epoch() && !MQ_MUTANT("older_epoch_fetches_count"))
+    return false;
   const Offset before = confirmed(*follower, own);
-  follower->appended = appended;
-  follower->durable = durable;
+  follower->appended = report.appended;
+  follower->durable = report.durable;
   const Offset has = confirmed(*follower, own);
   if (has > before) follower->progressed_at = now;
   // Whoever has by now what the leader had at the mark was caught up with it then.
@@ -115,8 +119,17 @@ std::vector<IsrMember> Isr::maximal() const {
   return all;
 }
 
+std::vector<Isr::Follower> Isr::followers(const LeaderLog& own) const {
+  std::vector<Follower> all;
+  for (const Progress& one : followers_) {
+    const bool fetches = one.epoch != BrokerEpoch();
+    all.push_back({one.broker, fetches ? confirmed(one, own) : Offset(), one.caught_up_at});
+  }
+  return all;
+}
+
 std::optional<Offset> Isr::high_watermark(const LeaderLog& own) const {
-  if (!enough()) return std::nullopt;
+  if (!enough()) return std::nullopt;  // ISR-7
   Offset lowest = own.confirmed_end;
   for (const IsrMember& member : maximal()) {
     if (member.broker == setup_.self.broker) continue;

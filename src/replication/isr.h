@@ -63,12 +63,21 @@ class Isr {
   /// Takes over what the store has if that is of this leader epoch and newer; true if so.
   bool take_state(const IsrState& state, base::TimePoint now);
 
-  /// A follower begins to fetch in `epoch`, with a log that is a prefix of the leader's.
-  bool subscribed(IsrMember follower, LeaderEpoch epoch, base::TimePoint now);
-  /// What a follower has; false if that does not count: another leader epoch, or it has not
-  /// subscribed under this registration.
-  bool progressed(IsrMember follower, LeaderEpoch epoch, Offset appended, Offset durable,
-                  const LeaderLog& own, base::TimePoint now);
+  /// A follower begins to fetch in `epoch`, with a log that is a prefix of the leader's. What comes
+  /// of earlier subscriptions counts no more. The result names this one; nothing: it is no replica,
+  /// or the epoch another one.
+  std::optional<std::uint64_t> subscribed(IsrMember follower, LeaderEpoch epoch,
+                                          base::TimePoint now);
+  struct Report {
+    IsrMember follower;
+    std::uint64_t subscription = 0;
+    LeaderEpoch leader_epoch;
+    Offset appended;
+    Offset durable;
+  };
+  /// What a follower has; false if that does not count: another leader epoch, registration or
+  /// subscription.
+  bool progressed(const Report& report, const LeaderLog& own, base::TimePoint now);
   /// The leader's log has grown from `end_before`.
   void appended(Offset end_before, const LeaderLog& own, base::TimePoint now);
 
@@ -85,6 +94,13 @@ class Isr {
   /// The request has ended, whatever became of it. take_state() tells what is known.
   void answered() noexcept { under_way_ = false; }
 
+  /// One follower, for people.
+  struct Follower {
+    BrokerId broker;
+    Offset confirmed_end;  ///< -1: it has not fetched in this leader epoch
+    base::TimePoint caught_up_at;
+  };
+  [[nodiscard]] std::vector<Follower> followers(const LeaderLog& own) const;
   /// ISR and asked for.
   [[nodiscard]] std::vector<IsrMember> maximal() const;
 
@@ -93,6 +109,7 @@ class Isr {
   struct Progress {
     BrokerId broker;
     BrokerEpoch epoch;  ///< of the registration under which it subscribed; -1: it has not
+    std::uint64_t subscription = 0;
     Offset appended;
     Offset durable;
     base::TimePoint caught_up_at;
@@ -118,6 +135,7 @@ class Isr {
 
   Setup setup_;
   std::vector<Progress> followers_;
+  std::uint64_t subscriptions_ = 0;
   std::vector<IsrMember> asked_;  ///< all that was asked for on top of the state's version
   bool under_way_ = false;
   base::TimePoint looked_at_;

@@ -8,14 +8,20 @@
 
 namespace mq::replication {
 
-Partition::Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters)
-    : runtime_(runtime), log_(log), counters_(counters), disk_visits_ended_(runtime) {
+Partition::Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters,
+                     std::optional<LeaderRole> role)
+    : runtime_(runtime),
+      log_(log),
+      counters_(counters),
+      told_log_start_(log.log_start_offset()),
+      disk_visits_ended_(runtime) {
   high_watermark_ = log_.confirmed_end();
+  log_.set_retention_limit(Offset());
+  if (role) take_role(*std::move(role));
   log_.on_changed([this] { confirmed_end_moved(); });
 }
 
 Partition::~Partition() {
-  log_.on_changed({});
   close();
   MQ_CHECK(disk_visits_ == 0, "{} reads or trims of {} still run", disk_visits_, id().text());
 }
@@ -23,21 +29,27 @@ Partition::~Partition() {
 Error Partition::failure() const { return own_failure_ ? own_failure_ : log_.failure(); }
 
 Result<storage::AppendInfo> Partition::append(base::Buffer owner, base::MutableBytes batch,
-                                              const BatchOrigin& origin) {
-  MQ_TRY(const Admitted admitted, admit(batch, origin));
+                                              const BatchOrigin& origin, Acks acks) {
+  MQ_TRY(const Admitted admitted, admit(batch, origin, acks));
   if (admitted.repeat) return *admitted.repeat;
   const Offset end_before = log_.log_end_offset();
   return appended(log_.append(std::move(owner), batch, admitted.parsed), end_before, origin);
 }
 
-Result<Partition::Admitted> Partition::admit(base::MutableBytes batch, const BatchOrigin& origin) {
+Result<Partition::Admitted> Partition::admit(base::MutableBytes batch, const BatchOrigin& origin,
+                                             Acks acks) {
   if (const Error failed = failure()) return failed;
   // PAR-5, PRO-3: a batch out of its turn is refused before the log sees it.
   if (const Error refused = order_.check(origin)) return refused;
   order_.tried(origin);
   // Checksums before anything in it is believed; the topic's own limit after repeats are known.
   MQ_TRY(const auto parsed, model::parse_produced(batch, model::batch_format::kBatchBytesMax));
-  if (!parsed.producer().known()) return Admitted{parsed, std::nullopt};
+  // ISR-7. Not asked of a repeat: what is in the log already is not refused.
+  const bool too_few = acks == Acks::all && isr_ && !isr_->enough();
+  if (!parsed.producer().known()) {
+    if (too_few) return make_error_code(ReplicationErrc::not_enough_replicas);
+    return Admitted{parsed, std::nullopt};
+  }
   // IDM-1, IDM-3: before size and space are asked for; a repeat of what is in the log must not
   // fail.
   const auto* const known = log_.find_producer(parsed.producer_id());
@@ -53,6 +65,7 @@ Result<Partition::Admitted> Partition::admit(base::MutableBytes batch, const Bat
                                      log_.leader_epoch(), repeated.append_time_ms, true};
     return Admitted{parsed, repeat};
   }
+  if (too_few) return make_error_code(ReplicationErrc::not_enough_replicas);
   // IDM-6: whom the log would forget for this one may have a batch to repeat.
   if (known == nullptr && !log_.has_room_for_a_producer() &&
       !MQ_MUTANT("producers_forgotten_for_new_ones"))
@@ -67,13 +80,15 @@ Result<storage::AppendInfo> Partition::appended(const Result<storage::AppendInfo
   if (!keeps(info->base_offset == end_before && info->end_offset > end_before, "LOG-1"))
     return own_failure_;
   order_.appended(origin);
+  if (isr_) isr_->appended(end_before, leader_log(), runtime_.now());
   advance_high_watermark();
+  if (!listeners_.empty()) tell_listeners();
   return *info;
 }
 
 std::uint64_t Partition::append_later(base::Buffer owner, base::MutableBytes batch,
-                                      const BatchOrigin& origin, Appended done) {
-  Later later{++later_number_, std::move(owner), batch, origin, std::move(done)};
+                                      const BatchOrigin& origin, Acks acks, Appended done) {
+  Later later{++later_number_, std::move(owner), batch, origin, acks, std::move(done)};
   later_.push_back(std::move(later));
   if (!std::exchange(appending_later_, true)) {
     ++disk_visits_;
@@ -100,7 +115,7 @@ asio::awaitable<void> Partition::append_those_later() {
 }
 
 asio::awaitable<Result<storage::AppendInfo>> Partition::append_one(Later later) {
-  MQ_CO_TRY(const Admitted admitted, admit(later.batch, later.origin));
+  MQ_CO_TRY(const Admitted admitted, admit(later.batch, later.origin, later.acks));
   if (admitted.repeat) co_return *admitted.repeat;
   const Offset end_before = log_.log_end_offset();
   const auto info =
@@ -111,13 +126,18 @@ asio::awaitable<Result<storage::AppendInfo>> Partition::append_one(Later later) 
 
 bool Partition::is_acknowledged(const storage::AppendInfo& appended, Acks acks) const {
   if (MQ_MUTANT("ack_before_confirmed")) return true;
-  // PAR-2: with one replica acks=leader and acks=all wait for the same end.
-  return acks == Acks::none || (appended.end_offset <= log_.confirmed_end() &&
+  return acks == Acks::none || (appended.end_offset <= acknowledged_end(acks) &&  // PAR-2
                                 appended.leader_epoch == log_.leader_epoch() && !failure());
 }
 
-void Partition::when_acknowledged(const storage::AppendInfo& appended, Acks, Acknowledged done) {
-  if (failure() || appended.end_offset <= log_.confirmed_end()) {
+Offset Partition::acknowledged_end(Acks acks) const {
+  // With one replica acks=leader and acks=all wait for the same end.
+  return isr_ && acks == Acks::all ? confirmed_by_isr_ : log_.confirmed_end();
+}
+
+void Partition::when_acknowledged(const storage::AppendInfo& appended, Acks acks,
+                                  Acknowledged done) {
+  if (failure() || appended.end_offset <= acknowledged_end(acks)) {
     // Rare: the caller missed the moment. Not from within this call.
     Error outcome = failure();
     if (!outcome && appended.leader_epoch != log_.leader_epoch())
@@ -125,10 +145,11 @@ void Partition::when_acknowledged(const storage::AppendInfo& appended, Acks, Ack
     runtime_.post([done = std::move(done), outcome] { done(outcome); });
     return;
   }
+  auto& waiters = isr_ && acks != Acks::all ? leader_ack_waiters_ : ack_waiters_;
   // A repeat may wait for less than those who came before it.
   const auto place =
-      std::ranges::upper_bound(ack_waiters_, appended.end_offset, {}, &AckWaiter::end_offset);
-  ack_waiters_.insert(place, {appended.end_offset, appended.leader_epoch, std::move(done)});
+      std::ranges::upper_bound(waiters, appended.end_offset, {}, &AckWaiter::end_offset);
+  waiters.insert(place, {appended.end_offset, appended.leader_epoch, std::move(done)});
 }
 
 asio::awaitable<Result<void>> Partition::acknowledged(storage::AppendInfo appended, Acks acks,
@@ -158,14 +179,25 @@ asio::awaitable<Result<void>> Partition::acknowledged(storage::AppendInfo append
 Result<void> Partition::check_readable(Offset from) const {
   if (const Error failed = failure()) return failed;
   // LOG-11, PAR-3
-  if (from < log_.log_start_offset() || from > high_watermark_)
-    return make_error_code(ReplicationErrc::offset_out_of_range);
-  return {};
+  if (from < log_.log_start_offset()) return make_error_code(ReplicationErrc::offset_out_of_range);
+  if (from <= high_watermark_) return {};
+  // PAR-8: it may have been readable at the leader before this one.
+  if (knows_its_end()) return make_error_code(ReplicationErrc::offset_out_of_range);
+  if (from <= isr_->epoch_start()) return {};
+  return make_error_code(ReplicationErrc::offset_not_available);
+}
+
+bool Partition::knows_its_end() const { return !isr_ || high_watermark_ >= isr_->epoch_start(); }
+
+Result<Offset> Partition::latest() const {
+  if (const Error failed = failure()) return failed;
+  if (!knows_its_end()) return make_error_code(ReplicationErrc::offset_not_available);
+  return high_watermark_;
 }
 
 Result<storage::ReadResult> Partition::read(Offset from, std::size_t bytes_max) {
   MQ_TRY_VOID(check_readable(from));
-  if (from == high_watermark_) {
+  if (from >= high_watermark_) {
     storage::ReadResult nothing;
     nothing.end_offset = from;
     return nothing;
@@ -178,6 +210,11 @@ Result<storage::ReadResult> Partition::read(Offset from, std::size_t bytes_max) 
 asio::awaitable<Result<storage::ReadResult>> Partition::read_from_disk(Offset from,
                                                                        std::size_t bytes_max) {
   MQ_CO_TRY_VOID(check_readable(from));
+  if (from >= high_watermark_) {
+    storage::ReadResult nothing;
+    nothing.end_offset = from;
+    co_return nothing;
+  }
   ++disk_visits_;
   auto result = co_await log_.read_from_disk(from, high_watermark_, bytes_max);
   if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
@@ -192,6 +229,7 @@ asio::awaitable<Result<storage::TimeLookup>> Partition::find_time(std::int64_t t
   if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
   if (const Error failed = failure()) co_return failed;
   if (found && found->offset >= high_watermark_) {  // PAR-3
+    if (!knows_its_end()) co_return make_error_code(ReplicationErrc::offset_not_available);
     found->offset = high_watermark_;
     found->append_time_ms = -1;
   }
@@ -201,16 +239,22 @@ asio::awaitable<Result<storage::TimeLookup>> Partition::find_time(std::int64_t t
 asio::awaitable<Result<Offset>> Partition::trim(Offset to) {
   if (const Error failed = failure()) co_return failed;
   // LOG-10: what nobody may have read yet stays.
-  if (to > high_watermark_) co_return make_error_code(ReplicationErrc::offset_out_of_range);
+  if (to > high_watermark_) {
+    co_return make_error_code(knows_its_end() ? ReplicationErrc::offset_out_of_range
+                                              : ReplicationErrc::offset_not_available);
+  }
   ++disk_visits_;
   const auto trimmed = co_await log_.trim(to);
   if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
   if (const Error failed = failure()) co_return failed;
   if (!trimmed) co_return trimmed.error();
+  log_start_moved();
   co_return log_.log_start_offset();
 }
 
 void Partition::close() {
+  // Once: whoever has the log next may be there before the last user of this one lets go.
+  if (!std::exchange(closed_, true)) log_.on_changed({});
   if (!own_failure_) own_failure_ = ReplicationErrc::closed;
   fail_waiters(own_failure_);
 }
@@ -231,23 +275,25 @@ bool Partition::keeps(bool held, std::string_view rule) {
 void Partition::confirmed_end_moved() {
   if (const Error failed = failure()) return fail_waiters(failed);
   advance_high_watermark();
+  log_start_moved();
 }
 
 void Partition::advance_high_watermark() {
+  if (isr_) return advance_replicated();
   const Offset confirmed =
       MQ_MUTANT("high_watermark_at_log_end") ? log_.log_end_offset() : log_.confirmed_end();
   if (confirmed == high_watermark_) return;
   // PAR-1
   if (!keeps(confirmed > high_watermark_, "PAR-1")) return;
   high_watermark_ = confirmed;
-  complete_acknowledged();
+  complete_acknowledged(ack_waiters_, high_watermark_);
   wake_fetch_waiters(false);
 }
 
-void Partition::complete_acknowledged() {
-  while (!ack_waiters_.empty() && ack_waiters_.front().end_offset <= high_watermark_) {
-    const AckWaiter waiter = std::move(ack_waiters_.front());
-    ack_waiters_.pop_front();
+void Partition::complete_acknowledged(std::deque<AckWaiter>& waiters, Offset end) {
+  while (!waiters.empty() && waiters.front().end_offset <= end) {
+    const AckWaiter waiter = std::move(waiters.front());
+    waiters.pop_front();
     Error outcome;
     if (waiter.leader_epoch != log_.leader_epoch()) outcome = ReplicationErrc::epoch_changed;
     waiter.done(outcome);
@@ -264,12 +310,15 @@ void Partition::wake_fetch_waiters(bool all) {
 }
 
 void Partition::fail_waiters(Error why) {
-  while (!ack_waiters_.empty()) {
-    const AckWaiter waiter = std::move(ack_waiters_.front());
-    ack_waiters_.pop_front();
-    waiter.done(why);
+  for (auto* waiters : {&ack_waiters_, &leader_ack_waiters_}) {
+    while (!waiters->empty()) {
+      const AckWaiter waiter = std::move(waiters->front());
+      waiters->pop_front();
+      waiter.done(why);
+    }
   }
   wake_fetch_waiters(true);
+  tell_listeners();
 }
 
 }  // namespace mq::replication

@@ -8,13 +8,14 @@
 #include "base/counters.h"
 #include "base/wait_list.h"
 #include "protocol/produce.h"
+#include "protocol/replica_fetch.h"
 #include "replication/client_order.h"
+#include "replication/epoch_history.h"
+#include "replication/isr.h"
 #include "storage/partition_log.h"
 
 namespace mq::replication {
 
-using model::LeaderEpoch;
-using model::Offset;
 using model::PartitionId;
 using protocol::Acks;
 
@@ -33,17 +34,42 @@ class FetchWaiter : public boost::intrusive::list_base_hook<
   ~FetchWaiter() = default;
 };
 
-/// One partition that this broker leads: the order rule in front of its log, and the high watermark
-/// behind it.
+/// Someone who feeds followers and wants to know of each append, and of the partition's end. On the
+/// partition's runtime; leaving is destroying it or calling unlink().
+class LogListener : public boost::intrusive::list_base_hook<
+                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+ public:
+  /// The log has grown, its start has risen, or the partition serves no more. From within that, so
+  /// it only notes or posts.
+  virtual void log_moved() = 0;
+
+ protected:
+  ~LogListener() = default;
+};
+
+/// What the leader of a partition with followers has to know of them.
+struct LeaderRole {
+  IsrMember self;  ///< this broker, under its registration
+  std::vector<BrokerId> replicas;
+  IsrState state;  ///< as the store has it, in the leader epoch that was started
+  IsrLimits limits;
+};
+
+/// One partition that this broker leads, in one leader epoch: the order rule in front of its log,
+/// and the high watermark behind it.
 ///
 /// Lives on one runtime (its worker's), where all members are called; nothing here suspends but
 /// what returns an awaitable. The log outlives it. With one replica the high watermark is the log's
-/// confirmed end.
+/// confirmed end; with followers it is what the whole maximal ISR has confirmed (isr.h), and begins
+/// at what was seen of it before.
 class Partition {
  public:
   using Acknowledged = std::function<void(Error)>;
 
-  Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters);
+  /// With `role` it has followers: `log` has begun the leader epoch, and nothing was appended
+  /// since.
+  Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters,
+            std::optional<LeaderRole> role = std::nullopt);
   ~Partition();  ///< closed, and closed() has returned
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
@@ -54,7 +80,13 @@ class Partition {
   [[nodiscard]] Offset log_end_offset() const { return log_.log_end_offset(); }
   /// Exclusive end of what consumers may read. Never falls.
   [[nodiscard]] Offset high_watermark() const noexcept { return high_watermark_; }
+  /// The high watermark for people who ask for the end: offset_not_available while a new leader has
+  /// not confirmed all that was there before it, so that the end never seems to fall.
+  [[nodiscard]] Result<Offset> latest() const;
   [[nodiscard]] storage::PartitionLog& log() const noexcept { return log_; }
+  [[nodiscard]] bool replicated() const noexcept { return isr_.has_value(); }
+  /// The ISR is not below min_isr: acks=all can be had.
+  [[nodiscard]] bool enough_replicas() const noexcept { return !isr_ || isr_->enough(); }
   [[nodiscard]] base::Runtime& runtime() noexcept { return runtime_; }
 
   /// Why nothing is served: closed, a broken rule, or the log's failure. No error while it serves.
@@ -64,9 +96,9 @@ class Partition {
   /// block `batch` lies in; it is kept as long as the newest batches stay in memory. A repeat of
   /// one of its producer's newest batches is not appended: the result says where that batch is, to
   /// be acknowledged like any other (IDM-2). On an error nothing was appended. Errors: order,
-  /// sequence, the log's, failure().
+  /// sequence, not_enough_replicas (for acks all), the log's, failure().
   Result<storage::AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
-                                     const BatchOrigin& origin);
+                                     const BatchOrigin& origin, Acks acks = Acks::all);
 
   /// False while the disk is slow or has too much to write, and as long as batches wait for that:
   /// append_later() then, so that the order stays.
@@ -76,11 +108,12 @@ class Partition {
   /// `done` is called once, never from within this call; `batch` lies in `owner`. Returns a number
   /// for give_up().
   std::uint64_t append_later(base::Buffer owner, base::MutableBytes batch,
-                             const BatchOrigin& origin, Appended done);
+                             const BatchOrigin& origin, Acks acks, Appended done);
   /// True if that batch had not been begun: nothing of it is appended and `done` is not called.
   bool give_up(std::uint64_t later);
 
-  /// True if `appended` needs no waiting: acks none, or the confirmed end covers it (PAR-2).
+  /// True if `appended` needs no waiting: acks none, or what its acks ask for covers it (PAR-2):
+  /// the confirmed end for the leader's, the high watermark for all.
   [[nodiscard]] bool is_acknowledged(const storage::AppendInfo& appended, Acks acks) const;
   /// Calls `done` once it is acknowledged or can no longer be; never from within this call. Waiters
   /// are called in the order of their offsets.
@@ -100,6 +133,39 @@ class Partition {
   /// Raises the log start to `to`, durably when it returns; the new one. Records above the high
   /// watermark stay: offset_out_of_range. Other errors: those of PartitionLog::trim(), failure().
   asio::awaitable<Result<Offset>> trim(Offset to);
+
+  // With followers only.
+
+  /// What the store has of it; ignored unless it is of this leader epoch and newer.
+  void take_state(const IsrState& state);
+  [[nodiscard]] const IsrState& isr_state() const { return isr_->state(); }
+  /// For people; empty without followers.
+  [[nodiscard]] std::vector<Isr::Follower> followers() const;
+  /// The change of the ISR to ask for now, if any; isr_answered() has to follow.
+  std::optional<protocol::IsrProposal> isr_request(const Isr::Registered& registered);
+  /// `state` is what the controller said, if it said anything.
+  void isr_answered(const std::optional<IsrState>& state);
+  /// Called, from within a report of a follower, when isr_request() may have something to ask for.
+  void on_isr_change_wanted(std::function<void()> wanted) { isr_wanted_ = std::move(wanted); }
+
+  struct Subscribed {
+    std::optional<EpochEnd> diverging;
+    std::uint64_t subscription = 0;  ///< if it is not diverging
+  };
+  /// `follower` begins to fetch. Nothing counts of it unless its log is a prefix of this one; where
+  /// it leaves it is in the result otherwise (ISR-6). Errors: fenced_leader_epoch,
+  /// unknown_leader_epoch, offset_out_of_range (what it needs next is gone), not_a_replica,
+  /// failure().
+  Result<Subscribed> subscribe(IsrMember follower, const protocol::ReplicaSubscribe& from);
+  /// What a follower has; ignored if that does not count.
+  void follower_has(const Isr::Report& report);
+  /// Whole batches from `from` on up to the log end, for a follower; otherwise as read().
+  Result<storage::ReadResult> read_for_follower(Offset from, std::size_t bytes_max);
+  asio::awaitable<Result<storage::ReadResult>> read_from_disk_for_follower(Offset from,
+                                                                           std::size_t bytes_max);
+  void add_listener(LogListener& listener) { listeners_.push_back(listener); }
+
+  // With or without.
 
   /// Adds a waiter that is not yet in a list; the caller has seen that high_watermark() <= wanted.
   void add_waiter(FetchWaiter& waiter) { fetch_waiters_.push_back(waiter); }
@@ -122,6 +188,7 @@ class Partition {
     base::Buffer owner;
     base::MutableBytes batch;
     BatchOrigin origin;
+    Acks acks = Acks::all;
     Appended done;
   };
   /// A batch whose turn it is, or where it is already.
@@ -130,7 +197,7 @@ class Partition {
     std::optional<storage::AppendInfo> repeat;
   };
 
-  Result<Admitted> admit(base::MutableBytes batch, const BatchOrigin& origin);
+  Result<Admitted> admit(base::MutableBytes batch, const BatchOrigin& origin, Acks acks);
   Result<storage::AppendInfo> appended(const Result<storage::AppendInfo>& info, Offset end_before,
                                        const BatchOrigin& origin);
   asio::awaitable<Result<storage::AppendInfo>> append_one(Later later);
@@ -139,8 +206,18 @@ class Partition {
   bool keeps(bool held, std::string_view rule);
   void confirmed_end_moved();
   void advance_high_watermark();
+  void take_role(LeaderRole role);
+  void advance_replicated();
+  void isr_may_change();
+  [[nodiscard]] LeaderLog leader_log() const;
+  /// All that was in the log when the leader epoch began is below the high watermark.
+  [[nodiscard]] bool knows_its_end() const;
+  void log_start_moved();
+  /// Up to where batches with these acks are acknowledged.
+  [[nodiscard]] Offset acknowledged_end(Acks acks) const;
   void wake_fetch_waiters(bool all);
-  void complete_acknowledged();
+  void tell_listeners();
+  void complete_acknowledged(std::deque<AckWaiter>& waiters, Offset end);
   void fail_waiters(Error why);
   Result<void> check_readable(Offset from) const;
 
@@ -149,12 +226,20 @@ class Partition {
   base::Counters& counters_;
   ClientOrder order_;
   Offset high_watermark_{0};
+  Offset told_log_start_;
+  bool closed_ = false;
   Error own_failure_;
   std::deque<Later> later_;
   std::uint64_t later_number_ = 0;
   bool appending_later_ = false;
+  std::optional<Isr> isr_;   // nothing: it has no followers
+  Offset confirmed_by_isr_;  // in this leader epoch
+  std::function<void()> isr_wanted_;
   std::deque<AckWaiter> ack_waiters_;  // ascending end offsets
+  std::deque<AckWaiter>
+      leader_ack_waiters_;  // the same with acks of the leader alone, if that differs
   boost::intrusive::list<FetchWaiter, boost::intrusive::constant_time_size<false>> fetch_waiters_;
+  boost::intrusive::list<LogListener, boost::intrusive::constant_time_size<false>> listeners_;
   std::size_t disk_visits_ = 0;  // what awaits the log
   base::WaitList disk_visits_ended_;
 };

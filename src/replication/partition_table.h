@@ -3,6 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "replication/follower.h"
 #include "replication/partition.h"
 
 namespace mq::replication {
@@ -12,7 +13,8 @@ namespace mq::replication {
   return std::hash<PartitionId>{}(id) % workers;
 }
 
-/// The partitions of one worker. On that worker's runtime only.
+/// The partitions of one worker: those that it leads, which clients are served from, and those that
+/// it follows. A partition is one of them at a time. On that worker's runtime only.
 class PartitionTable {
  public:
   /// Null when this worker does not serve it. Not to be kept over a suspension.
@@ -40,9 +42,31 @@ class PartitionTable {
     return partitions_;
   }
 
+  /// Null when this worker does not follow it.
+  [[nodiscard]] FollowedPartition* find_followed(const PartitionId& id) const {
+    const auto found = followed_.find(id);
+    return found == followed_.end() ? nullptr : found->second.get();
+  }
+  void add_followed(std::shared_ptr<FollowedPartition> partition) {
+    const PartitionId id = partition->id();
+    followed_[id] = std::move(partition);
+  }
+  std::shared_ptr<FollowedPartition> remove_followed(const PartitionId& id) {
+    const auto found = followed_.find(id);
+    if (found == followed_.end()) return nullptr;
+    auto partition = std::move(found->second);
+    followed_.erase(found);
+    return partition;
+  }
+  [[nodiscard]] const std::unordered_map<PartitionId, std::shared_ptr<FollowedPartition>>&
+  followed() const {
+    return followed_;
+  }
+
  private:
   // Ids carry uuids that brokers chose, so no client can make them collide.
   std::unordered_map<PartitionId, std::shared_ptr<Partition>> partitions_;
+  std::unordered_map<PartitionId, std::shared_ptr<FollowedPartition>> followed_;
 };
 
 }  // namespace mq::replication

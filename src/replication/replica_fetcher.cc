@@ -34,7 +34,7 @@ ReplicaFetcher::ReplicaFetcher(ReplicaFetcherConfig config, model::BrokerId lead
       leader_(leader),
       runtime_(runtime),
       network_(network),
-      counters_(counters),
+      bytes_fetched_(counters.get("replica_bytes_fetched_total")),
       instance_(runtime.random()),
       changed_(runtime),
       tasks_(runtime) {}
@@ -182,6 +182,7 @@ void ReplicaFetcher::send_soon() {
 }
 
 asio::awaitable<void> ReplicaFetcher::send_now() {
+  co_await asio::post(runtime_.executor(), asio::use_awaitable);  // behind what is ready already
   sending_soon_ = false;
   send_what_is_due();
   co_return;
@@ -295,7 +296,7 @@ bool ReplicaFetcher::take(const net::Frame& frame) {
     trouble("an answer has more bytes than it says");
     return false;
   }
-  counters_.get("replica_fetch_bytes_total").add(static_cast<std::int64_t>(frame.payload.size()));
+  bytes_fetched_.add(static_cast<std::int64_t>(frame.payload.size()));
   return true;
 }
 

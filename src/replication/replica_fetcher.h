@@ -77,7 +77,7 @@ class ReplicaFetcher {
   model::BrokerId leader_;
   base::Runtime& runtime_;
   base::Network& network_;
-  base::Counters& counters_;
+  base::Counter& bytes_fetched_;
   const std::uint64_t instance_;
   std::uint64_t connections_ = 0;
 

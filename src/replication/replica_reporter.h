@@ -28,7 +28,10 @@ class ReplicaReporter {
   /// The controller may be another one: no more waiting before the next try.
   void try_now();
 
-  void opened(const model::PartitionId& id, model::LeaderEpoch last, model::Offset log_end_offset);
+  /// `intact_since`: the registration since which nothing can be missing from the log; -1: as long
+  /// as its disk exists.
+  void opened(const model::PartitionId& id, model::LeaderEpoch last, model::Offset log_end_offset,
+              model::BrokerEpoch intact_since);
   void failed(const model::PartitionId& id, protocol::Status reason);
   /// The log has got this epoch; nobody needs to be told.
   void leads(const model::PartitionId& id, model::LeaderEpoch epoch);

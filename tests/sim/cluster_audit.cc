@@ -25,6 +25,7 @@ bool below(std::string_view path, std::string_view folder) {
 /// Of the path of a partition's state.
 std::optional<model::PartitionId> partition_of(std::string_view path) {
   const auto slash = path.rfind('/');
+  if (slash <= layout::kState.size()) return std::nullopt;
   const auto topic = base::Uuid::from_hex(path.substr(0, slash).substr(layout::kState.size() + 1));
   const auto number = layout::parse_partition(path.substr(slash + 1));
   if (!topic || !number) return std::nullopt;

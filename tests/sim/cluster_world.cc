@@ -319,8 +319,8 @@ asio::awaitable<void> World::make(ClusterTopic& topic) {
   wanted.name = topic.name;
   wanted.partitions = topic.partitions;
   wanted.settings["segment.bytes"] = "1MiB";
+  wanted.replicas = topic.replicas;
   if (replicated_) {
-    wanted.replicas = topic.replicas;
     wanted.min_isr = 2;
     wanted.settings["durability"] = topic.durability == model::Durability::disk ? "disk" : "memory";
   }

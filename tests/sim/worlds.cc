@@ -7,8 +7,10 @@
 namespace mq::sim {
 
 const std::vector<World>& worlds() {
-  static const std::vector<World> all{
-      {"storage", run_storage_world}, {"broker", run_broker_world}, {"cluster", run_cluster_world}};
+  static const std::vector<World> all{{"storage", run_storage_world},
+                                      {"broker", run_broker_world},
+                                      {"cluster", run_cluster_world},
+                                      {"replicated", run_replicated_world}};
   return all;
 }
 

@@ -59,6 +59,31 @@ void describe_damage(const metadata::ClusterImage& image, DescribeBrokerResponse
     response.alerts.push_back({"damage", node.topic.empty() ? 4U : 2U, node.text});
 }
 
+constexpr std::size_t kLossesNamed = 5;
+
+/// Any broker says it of all partitions, so that it is seen while whoever lost them is away.
+void describe_losses(const metadata::ClusterImage& image, DescribeBrokerResponse& response) {
+  std::vector<std::string> names;
+  std::size_t more = 0;
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& partition : topic->partitions) {
+      if (partition.loss_epoch == model::LeaderEpoch()) continue;
+      if (names.size() < kLossesNamed)
+        names.push_back(fmt::format("{}/{} (leader epoch {})", name, partition.id.partition,
+                                    partition.loss_epoch));
+      else
+        ++more;
+    }
+  }
+  if (names.empty()) return;
+  response.alerts.push_back(
+      {"records", 3,
+       fmt::format("records may be lost: {}{}; the only replica that could lead could not say that "
+                   "nothing of it is missing, as after a disk was emptied. mqctl partition "
+                   "acknowledge-loss ends this alarm",
+                   fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
+}
+
 void describe_process(Core& core, base::Runtime& runtime, DescribeBrokerResponse& response) {
   const auto stats = read_process_stats(core.files);
   response.process_id = stats.process_id;
@@ -109,6 +134,7 @@ asio::awaitable<void> describe(Request request) {
   const auto facts = co_await gather_partition_facts(core);
   describe_partitions(core, *core.image(), facts, response);
   describe_damage(*core.image(), response);
+  describe_losses(*core.image(), response);
   response.counters = core.counters.snapshot();
   response.envelope = core.envelope();
   request.answer(protocol::encode(response));

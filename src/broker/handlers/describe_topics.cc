@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "broker/broker_numbers.h"
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
@@ -19,6 +21,17 @@ std::string origin_of(const Core& core, const metadata::TopicInfo& topic,
   return differs ? "broker.toml" : "built-in";
 }
 
+protocol::FollowerDescription describe(const replication::Isr::Follower& follower,
+                                       base::TimePoint now) {
+  protocol::FollowerDescription out;
+  out.broker = follower.broker.value();
+  out.confirmed_end = follower.confirmed_end.value();
+  const auto behind =
+      std::chrono::duration_cast<std::chrono::milliseconds>(now - follower.caught_up_at).count();
+  out.behind_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(behind, 0, UINT32_MAX));
+  return out;
+}
+
 protocol::PartitionDescription describe(const Core& core,
                                         const metadata::PartitionAssignment& assignment,
                                         const Facts& facts) {
@@ -28,6 +41,8 @@ protocol::PartitionDescription describe(const Core& core,
   out.leader_epoch = assignment.leader_epoch.value();
   out.replicas = numbers_of(assignment.replicas);
   out.in_sync = numbers_of(assignment.isr);
+  out.min_isr = assignment.min_isr;
+  out.loss_epoch = assignment.loss_epoch.value();
   if (!core.answers_for(assignment)) return out;  // its leader knows
   const auto found = facts.find(assignment.id);
   const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
@@ -38,6 +53,8 @@ protocol::PartitionDescription describe(const Core& core,
   out.log_end_offset = fact->log_end_offset.value();
   out.bytes = fact->bytes;
   out.segments = fact->segments;
+  for (const auto& follower : fact->followers)
+    out.followers.push_back(describe(follower, core.home->now()));
   return out;
 }
 

@@ -17,6 +17,7 @@ using protocol::WireError;
 struct Item {
   FetchEntry entry;
   FetchResult result;
+  model::Offset high_watermark;  ///< seen in this round
   storage::ReadResult data;
   bool needs_disk = false;
 };
@@ -82,7 +83,10 @@ void look(Worker& worker, Operation& fetch, Item& item) {
     fetch.failed = true;
     return;
   }
-  item.result.high_watermark = partition->high_watermark();
+  item.high_watermark = partition->high_watermark();
+  // What clients see of it must not fall when the leader changes.
+  item.result.high_watermark =
+      partition->latest().has_value() ? item.high_watermark : model::Offset();
   item.result.log_start_offset = partition->log_start_offset();
   item.result.leader_epoch = partition->leader_epoch();
   if (fetch.full()) return;
@@ -133,8 +137,7 @@ asio::awaitable<void> look_everywhere(Operation& fetch) {
 /// True if a round would find anything new: the answer, or an error.
 bool anything(Worker& worker, const Item& item) {
   const auto* partition = worker.partitions().find(item.entry.partition);
-  return !partition || partition->failure() ||
-         partition->high_watermark() != item.result.high_watermark ||
+  return !partition || partition->failure() || partition->high_watermark() != item.high_watermark ||
          item.entry.offset < partition->log_start_offset();
 }
 
@@ -149,8 +152,7 @@ asio::awaitable<void> leave_waiters(Worker& worker, Operation& fetch,
       wait->wake_from(worker.runtime());
       break;
     }
-    wait->wait_for(worker, *worker.partitions().find(item.entry.partition),
-                   item.result.high_watermark);
+    wait->wait_for(worker, *worker.partitions().find(item.entry.partition), item.high_watermark);
   }
   co_return;
 }

@@ -43,6 +43,8 @@ Handler handler_of(protocol::ApiKey key) noexcept {
       return handle_replica_fetch;
     case protocol::ApiKey::alter_isr:
       return handle_alter_isr;
+    case protocol::ApiKey::control_partitions:
+      return handle_control_partitions;
     case protocol::ApiKey::leave_broker:
       return handle_leave_broker;
   }

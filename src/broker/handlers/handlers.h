@@ -29,6 +29,7 @@ void handle_pull_image(Request request);
 void handle_report_replicas(Request request);
 void handle_replica_fetch(Request request);
 void handle_alter_isr(Request request);
+void handle_control_partitions(Request request);
 void handle_leave_broker(Request request);
 
 struct Api {

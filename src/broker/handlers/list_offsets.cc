@@ -12,16 +12,25 @@ using protocol::ListOffsetsEntry;
 using protocol::ListOffsetsResult;
 using protocol::OffsetPoint;
 
-asio::awaitable<base::Result<storage::TimeLookup>> place_of(replication::Partition& partition,
+/// PAR-9: another broker may lead it by now, and have more.
+bool may_be_deposed(Worker& worker, const replication::Partition& partition) {
+  return partition.replicated() && !worker.core().has_lease(worker.runtime().now());
+}
+
+asio::awaitable<base::Result<storage::TimeLookup>> place_of(Worker& worker,
+                                                            replication::Partition& partition,
                                                             ListOffsetsEntry entry) {
   storage::TimeLookup place;
   switch (entry.point) {
     case OffsetPoint::earliest:
       place.offset = partition.log_start_offset();
       break;
-    case OffsetPoint::latest:
-      place.offset = partition.high_watermark();
+    case OffsetPoint::latest: {
+      if (may_be_deposed(worker, partition))
+        co_return make_error_code(replication::ReplicationErrc::no_lease);
+      MQ_CO_TRY(place.offset, partition.latest());
       break;
+    }
     case OffsetPoint::at_time:
       co_return co_await partition.find_time(entry.time_ms);
   }
@@ -40,7 +49,7 @@ asio::awaitable<ListOffsetsResult> look_up(Worker& worker, ListOffsetsEntry entr
     co_return result;
   }
   const auto leader_epoch = partition->leader_epoch();
-  const auto place = co_await place_of(*partition, entry);
+  const auto place = co_await place_of(worker, *partition, entry);
   if (!place) {
     result.status = core.status(
         to_wire(place.error()),

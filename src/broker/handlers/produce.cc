@@ -61,17 +61,24 @@ class Part final : public std::enable_shared_from_this<Part> {
       item.result.status = core.missing(item.partition);
       return;
     }
+    if (lacks_lease(*partition)) return refuse(item, replication::ReplicationErrc::no_lease);
     if (partition->appends_inline()) [[likely]]
-      return appended(item, *partition, partition->append(body_, item.batch, item.origin));
+      return appended(item, *partition, partition->append(body_, item.batch, item.origin, acks_));
     core.counters.get("produce_delayed_total").add();
     item.waits = true;
     ++waiting_;
     item.later = partition->append_later(
-        body_, item.batch, item.origin,
+        body_, item.batch, item.origin, acks_,
         [self = shared_from_this(), &item, held = worker_.partitions().share(item.partition)](
             const base::Result<storage::AppendInfo>& outcome) {
           self->appended_later(item, *held, outcome);
         });
+  }
+
+  /// PAR-9: another broker may lead it by now and know nothing of what only this one confirms.
+  [[nodiscard]] bool lacks_lease(const replication::Partition& partition) const {
+    return partition.replicated() && acks_ != Acks::all &&
+           !worker_.core().has_lease(worker_.runtime().now());
   }
 
   void appended_later(Item& item, replication::Partition& partition,
@@ -96,7 +103,7 @@ class Part final : public std::enable_shared_from_this<Part> {
     item.result.base_offset = appended->base_offset;
     item.result.append_time_ms = appended->append_time_ms;
     item.result.leader_epoch = appended->leader_epoch;
-    if (partition.is_acknowledged(*appended, acks_)) return;  // PAR-2
+    if (partition.is_acknowledged(*appended, acks_)) return check_lease(item, partition);  // PAR-2
     item.waits = true;
     ++waiting_;
     partition.when_acknowledged(
@@ -108,7 +115,15 @@ class Part final : public std::enable_shared_from_this<Part> {
     if (!item.waits) return;  // its time is over
     item.waits = false;
     if (error) refuse(item, error);
+    const auto* partition = worker_.partitions().find(item.partition);
+    if (!error && partition) check_lease(item, *partition);
     if (--waiting_ == 0) finish();
+  }
+
+  /// Once more after the work, just before the answer leaves.
+  void check_lease(Item& item, const replication::Partition& partition) {
+    if (acks_ == Acks::leader && lacks_lease(partition))
+      refuse(item, replication::ReplicationErrc::no_lease);
   }
 
   void refuse(Item& item, base::Error error) {
@@ -144,13 +159,20 @@ class Part final : public std::enable_shared_from_this<Part> {
       if (!std::exchange(item.waits, false)) continue;
       const bool late = item.later != 0;
       const bool never_begun = late && given_up(item);
-      refuse(item, replication::ReplicationErrc::timed_out);
+      refuse(item, !late && lacks_replicas(item)
+                       ? replication::ReplicationErrc::not_enough_replicas_after_append
+                       : replication::ReplicationErrc::timed_out);
       if (!late) continue;
       item.result.status.text += ": the disk is behind with writing";
       item.result.status.advice.maybe_applied = !never_begun;
     }
     waiting_ = 0;
     finish();
+  }
+
+  [[nodiscard]] bool lacks_replicas(const Item& item) const {
+    const auto* partition = worker_.partitions().find(item.partition);
+    return acks_ == Acks::all && partition && !partition->enough_replicas();
   }
 
   /// True if it will not be appended any more.

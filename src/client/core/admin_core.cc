@@ -323,4 +323,44 @@ asio::awaitable<PerItem<std::int32_t>> AdminCore::add_partitions(
   co_return outcomes;
 }
 
+/// An election twice is one, and so is an acknowledgement.
+asio::awaitable<AdminCore::PerPartition> AdminCore::control(protocol::PartitionAction action,
+                                                            std::vector<TopicPartition> partitions,
+                                                            std::int32_t broker) {
+  const base::TimePoint until = deadline();
+  PerPartition outcomes;
+  std::map<model::PartitionId, TopicPartition> names;
+  protocol::ControlPartitionsRequest request;
+  request.action = action;
+  request.broker = broker;
+  for (auto& name : partitions) {
+    const auto id = co_await partition_id(name, until);
+    if (!id) {
+      outcomes.emplace(std::move(name), id.error());
+    } else if (names.emplace(*id, std::move(name)).second) {
+      request.partitions.push_back(*id);
+    }
+  }
+  if (names.empty()) co_return outcomes;
+  const auto answer =
+      co_await ask_controller(ApiKey::control_partitions, std::move(request),
+                              &protocol::decode_control_partitions_response, until, Repeat::always);
+  if (answer) {
+    core_.metadata.need_version(answer->envelope.metadata_version);
+    for (const auto& result : answer->results) {
+      const auto name = names.find(result.partition);
+      if (name == names.end()) continue;
+      Result<void> outcome;
+      if (!result.status.ok())
+        outcome = from_status(result.status, broker_place(core_, result.status.broker));
+      outcomes.emplace(name->second, std::move(outcome));
+    }
+  }
+  for (const auto& [id, name] : names) {
+    if (!outcomes.contains(name))
+      outcomes.emplace(name, answer ? Result<void>(left_out(name.topic)) : answer.error());
+  }
+  co_return outcomes;
+}
+
 }  // namespace mq::client

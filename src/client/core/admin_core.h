@@ -7,6 +7,7 @@
 
 #include "client/core/client_core.h"
 #include "mq/admin.h"
+#include "protocol/control_partitions.h"
 #include "protocol/topics.h"
 
 namespace mq::client {
@@ -30,6 +31,10 @@ class AdminCore {
   asio::awaitable<Result<std::vector<PartitionInfo>>> list_partitions();
   asio::awaitable<std::map<TopicPartition, Result<std::int64_t>>> trim(
       std::map<TopicPartition, std::int64_t> to);
+  using PerPartition = std::map<TopicPartition, Result<void>>;
+  asio::awaitable<PerPartition> control(protocol::PartitionAction action,
+                                        std::vector<TopicPartition> partitions,
+                                        std::int32_t broker);
   asio::awaitable<Result<ClusterDescription>> describe_cluster();
   asio::awaitable<std::map<std::int32_t, Result<BrokerDescription>>> describe_brokers();
   asio::awaitable<std::map<std::int32_t, Result<std::vector<ConfigSetting>>>> describe_configs();

@@ -45,6 +45,10 @@ PartitionDescription to_public(const protocol::PartitionDescription& from) {
   to.bytes = from.bytes;
   to.segments = from.segments;
   to.note = from.note;
+  to.min_isr = from.min_isr;
+  to.loss_epoch = from.loss_epoch;
+  for (const auto& follower : from.followers)
+    to.followers.push_back({follower.broker, follower.confirmed_end, Duration(follower.behind_ms)});
   return to;
 }
 

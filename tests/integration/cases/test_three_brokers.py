@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ class FromExamples(Case):
 
     def test_a_topic_lives_on_all_of_them_and_follows_them(self):
         self.ctl("health", "--wait", "20s")
-        self.ctl("topic", "create", "orders", "--partitions", "12")
+        self.ctl("topic", "create", "orders", "--partitions", "12", "--replicas", "1")
         leaders = {item["leader"] for item in self.items("partition", "list")}
         self.assertEqual(leaders, {1, 2, 3})
         self.assertEqual([item["state"] for item in self.items("broker", "list")], ["up"] * 3)
@@ -80,7 +81,7 @@ class FromExamples(Case):
         self.assertEqual(set(states.values()), {"up"})
         self.ctl("health", code=10)
         self.assertIn(f"broker {gone} ", self.ctl("status").out)
-        wait_until(lambda: ctl("-b", self.all, "topic", "create", "news", "--partitions", "4").code == 0, 30, "a topic is made")
+        wait_until(lambda: ctl("-b", self.all, "topic", "create", "news", "--partitions", "4", "--replicas", "1").code == 0, 30, "a topic is made")
         self.assertEqual(self.items("partition", "list", "news", "--broker", str(gone)), [])
         # It comes back, and so does everything that was on it.
         self.start(gone)
@@ -89,6 +90,64 @@ class FromExamples(Case):
         self.assertEqual(sorted(read), sorted(lines))
         for broker in self.three.values():
             self.assertEqual(broker.stop(), 0)
+
+    def run_beside(self, *words, stdin=None):
+        """mqctl that goes on; what it has printed so far."""
+        out = tempfile.NamedTemporaryFile(mode="w+", prefix="mq-out-")
+        self.addCleanup(out.close)
+        process = subprocess.Popen([program("mqctl"), "-b", self.all, *words], stdin=stdin, stdout=out, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return lambda: pathlib.Path(out.name).read_text()
+
+    def test_partitions_that_are_added_are_used_by_whoever_runs(self):
+        self.ctl("health", "--wait", "20s")
+        self.ctl("topic", "create", "orders", "--partitions", "2", "--replicas", "1")
+        numbers = subprocess.Popen(["seq", "1000000"], stdout=subprocess.PIPE)
+        self.addCleanup(numbers.wait)
+        self.addCleanup(numbers.kill)
+        self.addCleanup(numbers.stdout.close)
+        written = self.run_beside("produce", "orders", "--rate", "500", "--print", "%p", stdin=numbers.stdout)
+        read = self.run_beside("consume", "orders", "-f", "%p\\n")
+        wait_until(lambda: {"0", "1"} <= set(written().split()) and {"0", "1"} <= set(read().split()), 20, "both run")
+        self.ctl("topic", "add-partitions", "orders", "--total", "5")
+        every = {"0", "1", "2", "3", "4"}
+        wait_until(lambda: set(written().split()) == every, 15, "the producer uses all")
+        wait_until(lambda: set(read().split()) == every, 15, "the consumer reads all")
+
+    def test_an_emptied_directory_is_an_alarm_until_somebody_knows(self):
+        self.ctl("health", "--wait", "20s")
+        self.ctl("topic", "create", "single", "--partitions", "3", "--replicas", "1")
+        self.ctl("topic", "create", "double", "--partitions", "3", "--replicas", "3")
+        for name in ("single", "double"):
+            self.ctl("produce", name, "-K", ":", stdin="\n".join(f"k{i}:v{i}" for i in range(60)).encode())
+        self.ctl("broker", "can-stop", "1", code=10)
+        lost = next(item["partition"] for item in self.items("partition", "list", "single") if item["leader"] == 1)
+        self.three[1].stop()
+        shutil.rmtree(self.three[1].data)
+        self.start(1)
+        wait_until(lambda: f"single/{lost} " in ctl("-b", self.all, "health").out, 20, "the alarm")
+        self.assertNotIn("double/", ctl("-b", self.all, "health").out)
+        self.assertEqual(len(self.ctl("consume", "double", "-e").out.split()), 60)
+        self.assertGreaterEqual(self.items("partition", "describe", f"single/{lost}")[0]["loss_epoch"], 1)
+        # It outlives brokers, until it is acknowledged.
+        self.assertEqual(self.three[1].stop(), 0)
+        self.start(1)
+        self.assertIn(f"single/{lost} ", ctl("-b", self.all, "health").out)
+        self.ctl("partition", "acknowledge-loss", f"single/{lost}")
+        wait_until(self.healthy, 20, "all is well")
+
+    def test_a_leader_is_chosen_by_hand(self):
+        self.ctl("health", "--wait", "20s")
+        self.ctl("topic", "create", "orders", "--partitions", "1", "--replicas", "3")
+        for broker in (2, 3, 1):
+            self.ctl("partition", "elect-leader", "orders/0", "--broker", str(broker))
+            wait_until(lambda: self.items("partition", "list", "orders")[0]["leader"] == broker, 5, "it leads")
+        described = self.items("partition", "describe", "orders/0")[0]
+        self.assertEqual([one["broker"] for one in described["followers"]], [2, 3])
+        self.assertEqual(self.items("partition", "list", "--at-min-isr"), [])
+        self.ctl("partition", "elect-leader", "orders/0", "--broker", "9", code=1)
+        wait_until(lambda: ctl("-b", self.all, "broker", "can-stop", "2").code == 0, 10, "one may stop")
 
     def test_settings_in_force_are_shown_for_each(self):
         shown = self.items("config", "show", "--changed")

@@ -105,6 +105,8 @@ class Golden(unittest.TestCase):
         run("partition", "list", "--broker", "1", "-o", "jsonl")
         run("partition", "list", "nowhere")
         run("partition", "list", "--at-min-isr")
+        run("partition", "list", "--skewed")
+        run("broker", "can-stop", "1")
         run("partition", "describe", "orders/1")
         run("partition", "describe", "orders/1", "orders/9", "nowhere/0", "-o", "json")
         run("partition", "describe", "orders")

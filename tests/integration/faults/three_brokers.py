@@ -1,5 +1,6 @@
 """Three brokers on a ZooKeeper, and records written to them all the time, for the tests of what may happen to such a cluster."""
 
+import hashlib
 import json
 import threading
 
@@ -10,21 +11,24 @@ TOPIC = "orders"
 PARTITIONS = 9
 # Until another controller serves: the session time of ten seconds, a tick, and the new one's start, with slack.
 FAILOVER_SECONDS = 40
+# Until a follower that was away is back in the ISR.
+RETURN_SECONDS = 30
 
 
 class Writer(threading.Thread):
     """Writes numbered records, one command after the other, and remembers which were acknowledged."""
 
-    def __init__(self, addresses):
+    def __init__(self, addresses, name="v"):
         super().__init__(daemon=True)
         self.addresses = addresses
+        self.prefix = name
         self.acknowledged = set()
         self.ended = threading.Event()
         self.number = 0
 
     def run(self):
         while not self.ended.is_set():
-            lines = [f"k{self.number + i}:v{self.number + i}" for i in range(20)]
+            lines = [f"k{self.number + i}:{self.prefix}-{self.number + i}" for i in range(20)]
             self.number += len(lines)
             done = ctl("-b", self.addresses, "--timeout", "5s", "produce", TOPIC, "-K", ":",
                        stdin="\n".join(lines).encode(), seconds=60)
@@ -38,6 +42,8 @@ class Writer(threading.Thread):
 
 
 class ThreeBrokers(Case):
+    REPLICAS = 1
+
     def start_zookeeper(self):
         """What each broker has as its metadata place."""
         self.zookeeper = ZooKeeper()
@@ -54,7 +60,8 @@ class ThreeBrokers(Case):
         self.addresses = ",".join(node.address for node in self.nodes.values())
         for node in self.nodes.values():
             self.ready(node)
-        self.assertEqual(self.ctl("topic", "create", TOPIC, "-p", str(PARTITIONS)).code, 0)
+        done = self.ctl("topic", "create", TOPIC, "-p", str(PARTITIONS), "--replicas", str(self.REPLICAS))
+        self.assertEqual(done.code, 0, done.err)
 
     def ready(self, node, times=1, seconds=60):
         def is_ready():
@@ -87,7 +94,7 @@ class ThreeBrokers(Case):
         wait_until(lambda: self.controller() not in (None, other_than), FAILOVER_SECONDS, "another controller")
 
     def created(self, topic):
-        done = self.ctl("--timeout", "5s", "topic", "create", topic, "-p", "3")
+        done = self.ctl("--timeout", "5s", "topic", "create", topic, "-p", "3", "--replicas", str(self.REPLICAS))
         return done.code == 0 or "TOPIC_EXISTS" in done.err
 
     def partitions(self):
@@ -106,8 +113,43 @@ class ThreeBrokers(Case):
         self.assertTrue(acknowledged, "something was written")
         self.assertEqual(acknowledged - set(read), set(), "acknowledged and lost")
 
-    def writer(self):
-        writer = Writer(self.addresses)
+    def writer(self, name="v"):
+        writer = Writer(self.addresses, name)
         writer.start()
         self.addCleanup(writer.ended.set)
         return writer
+
+
+class Replicated(ThreeBrokers):
+    """With three replicas of each partition."""
+
+    REPLICAS = 3
+
+    def whole(self):
+        partitions = self.partitions()
+        return len(partitions) == PARTITIONS and all(
+            one["leader"] in self.nodes and len(one["in_sync"]) == 3 for one in partitions)
+
+    def wait_until_whole(self, seconds=RETURN_SECONDS + FAILOVER_SECONDS):
+        wait_until(self.whole, seconds, "every partition has three replicas in sync")
+
+    def led_by(self, number):
+        return sum(1 for one in self.partitions() if one["leader"] == number)
+
+    def write_some(self, writer, records=100):
+        before = len(writer.acknowledged)
+        wait_until(lambda: len(writer.acknowledged) >= before + records, FAILOVER_SECONDS, "records are acknowledged")
+
+    def check_logs_are_equal(self):
+        """After clean stops: the segments of all three brokers, byte for byte."""
+        for node in self.nodes.values():
+            self.assertEqual(node.stop(), 0)
+        contents = []
+        for node in self.nodes.values():
+            logs = {}
+            for segment in sorted(node.data.glob("*-*/*.log")):
+                logs.setdefault(segment.parent.name, hashlib.sha256()).update(segment.read_bytes())
+            contents.append({name: digest.hexdigest() for name, digest in logs.items()})
+        self.assertEqual(len(contents[0]), PARTITIONS)
+        self.assertEqual(contents[0], contents[1])
+        self.assertEqual(contents[0], contents[2])

@@ -80,8 +80,26 @@ class ChaoticCluster : public mq::testing::Cluster {
         const auto led = leaders_.emplace(key, partition.leader).first;
         if (led->second != partition.leader)
           fail("two leaders in one epoch: " + partition.id.text());
+        check_members(partition);
       }
     }
+  }
+
+  // CTL-7, CTL-8
+  void check_members(const PartitionAssignment& partition) {
+    const auto in = [](const std::vector<model::IsrMember>& members, model::BrokerId broker) {
+      return std::ranges::count(members, broker, &model::IsrMember::broker) > 0;
+    };
+    if (partition.leader != model::BrokerId() && !in(partition.isr, partition.leader))
+      fail("a leader outside of its ISR: " + partition.id.text());
+    for (const auto& member : partition.isr) {
+      if (in(partition.elr, member.broker)) fail("in ISR and ELR: " + partition.id.text());
+      if (std::ranges::count(partition.replicas, member.broker) != 1)
+        fail("a member without a replica: " + partition.id.text());
+    }
+    if (partition.isr.empty()) fail("an empty ISR: " + partition.id.text());
+    if (partition.isr.size() >= partition.min_isr && !partition.elr.empty())
+      fail("an ELR beside a whole ISR: " + partition.id.text());
   }
 
   // What happens
@@ -92,17 +110,49 @@ class ChaoticCluster : public mq::testing::Cluster {
     auto& controller = *leader->candidate.controller();
     const auto name = "t" + std::to_string(pick(4));
     const auto deadline = in(std::chrono::seconds(5));
-    switch (pick(4)) {
+    for (const auto& [topic_name, topic] : controller.image()->topics()) {
+      for (const auto& partition : topic->partitions) ask_for_another_isr(partition, deadline);
+    }
+    switch (pick(5)) {
       case 0:
         return begin(controller.delete_topic(name, deadline));
+      case 2:
+        return begin(controller.alter_topic(another_min_isr(name), deadline));
       case 1:
         return begin(controller.add_partitions(name, static_cast<std::int32_t>(pick(9)), deadline));
       default:
         protocol::NewTopic topic;
         topic.name = name;
         topic.partitions = static_cast<std::int32_t>(1 + pick(5));
+        topic.replicas = static_cast<std::int32_t>(1 + pick(3));
         return begin(controller.create_topic(std::move(topic), false, deadline));
     }
+  }
+  protocol::AlterTopic another_min_isr(const std::string& name) {
+    protocol::AlterTopic change;
+    change.name = name;
+    change.set["min_isr"] = std::to_string(1 + pick(3));
+    return change;
+  }
+  /// Sometimes, and as by its leader; replicas that catch up are those that are registered.
+  void ask_for_another_isr(const PartitionAssignment& partition, base::TimePoint deadline) {
+    auto* const leader =
+        partition.leader.value() > 0 && pick(2) == 0 ? running(partition.leader.value()) : nullptr;
+    auto* const there = controlling();
+    if (leader == nullptr || there == nullptr || partition.replicas.size() == 1) return;
+    protocol::AlterIsrRequest request;
+    request.broker = leader->id;
+    request.broker_epoch = leader->member.epoch().value();
+    std::vector<model::IsrMember> isr;
+    for (const auto replica : partition.replicas) {
+      if (replica.value() == leader->id || pick(2) == 0)
+        isr.push_back({replica, broker(replica.value()).member.epoch()});
+    }
+    request.entries.push_back(
+        {partition.id, partition.leader_epoch, partition.version, std::move(isr)});
+    proposals_.push_back(mq::testing::start_for_outcome(
+        simulator_.executor(),
+        there->candidate.controller()->alter_isr(std::move(request), deadline), [] {}));
   }
   void begin(asio::awaitable<protocol::TopicResult> change) {
     changes_.push_back(
@@ -172,8 +222,8 @@ class ChaoticCluster : public mq::testing::Cluster {
     return_some();
     wait_until(
         [this] {
-          return std::ranges::all_of(changes_,
-                                     [](const auto& one) { return one->value.has_value(); });
+          const auto ended = [](const auto& one) { return one->value.has_value(); };
+          return std::ranges::all_of(changes_, ended) && std::ranges::all_of(proposals_, ended);
         },
         std::chrono::minutes(3));
   }
@@ -214,6 +264,7 @@ class ChaoticCluster : public mq::testing::Cluster {
   std::map<std::pair<model::PartitionId, model::LeaderEpoch>, model::BrokerId> leaders_;
   std::set<mq::testing::FakeBroker*> cut_;
   std::vector<std::shared_ptr<mq::testing::RunOutcome<protocol::TopicResult>>> changes_;
+  std::vector<std::shared_ptr<mq::testing::RunOutcome<protocol::AlterIsrResponse>>> proposals_;
 };
 
 TEST(ClusterChaos, RulesHoldWhateverHappens) {

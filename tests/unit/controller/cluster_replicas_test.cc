@@ -1,5 +1,6 @@
 // Partitions with several replicas: who leads, who is in sync, and what leaders may ask for.
 #include "base/mutants.h"
+#include "controller/topic_rules.h"
 #include "metadata/node_values.h"
 #include "metadata/znode_layout.h"
 #include "unit/controller/cluster_fixture.h"
@@ -129,6 +130,34 @@ TEST_F(ClusterReplicas, MoreReplicasThanBrokersAreRefusedWithNumbers) {
   EXPECT_EQ(create_replicated("orders", 1, 4).status.error(), WireError::invalid_replicas);
   EXPECT_TRUE(create_replicated("orders", 1, 2).status.ok());
   EXPECT_EQ(partition().min_isr, 1u);
+  lose(controlling()->id == 1 ? 2 : 1);
+  const auto away = create_replicated("more", 1, 2).status;
+  EXPECT_NE(away.text.find("replicas = 2: 1 broker is in the cluster at the moment; broker "),
+            std::string::npos)
+      << away.text;
+}
+
+TEST_F(ClusterReplicas, WithoutANumberThereAreThreeOrAsManyAsBrokers) {
+  ControllerConfig config;
+  config.replicas_max = 7;
+  protocol::NewTopic topic;
+  EXPECT_EQ(copies_of(config, topic, 0), 1u);
+  EXPECT_EQ(copies_of(config, topic, 1), 1u);
+  EXPECT_EQ(copies_of(config, topic, 2), 2u);
+  EXPECT_EQ(copies_of(config, topic, 9), 3u);
+  config.default_replicas = 5;
+  EXPECT_EQ(copies_of(config, topic, 1), 5u);
+  topic.replicas = 2;
+  EXPECT_EQ(copies_of(config, topic, 9), 2u);
+  EXPECT_EQ(min_isr_of(0, 1), 1u);
+  EXPECT_EQ(min_isr_of(0, 2), 1u);
+  EXPECT_EQ(min_isr_of(0, 3), 2u);
+  EXPECT_EQ(min_isr_of(3, 2), 2u);
+  EXPECT_TRUE(overrides_of(config, topic).empty());
+  config.default_min_isr = 2;
+  EXPECT_EQ(overrides_of(config, topic).at("min_isr"), "2");
+  topic.min_isr = 1;
+  EXPECT_EQ(overrides_of(config, topic).at("min_isr"), "1");
 }
 
 // CTL-7

@@ -359,5 +359,23 @@ TEST_F(ClusterTopics, ManyTopicsAtOnceAreMadeInTheOrderAsked) {
               i < 40 ? WireError::ok : WireError::topic_exists);
 }
 
+// What an earlier controller had begun to add when it was broken off.
+TEST_F(ClusterTopics, StateNodesOfNoPartitionAreSweptByTheNextController) {
+  start(2);
+  std::vector<base::Uuid> ids;
+  for (int i = 0; i < 120; ++i) {
+    const auto made = create(fmt::format("t{}", i), 2);
+    ASSERT_TRUE(made.status.ok());
+    ids.push_back(made.id);
+  }
+  const auto before = paths("/state/");
+  for (const auto& id : ids)
+    state_->nodes[layout::partition_state({id, 7})] =
+        state_->nodes.at(layout::partition_state({id, 1}));
+  metadata::expire_session(*state_, controlling()->store->session());
+  ASSERT_TRUE(wait_until([&] { return paths("/state/") == before; }));
+  wait_until_settled();
+}
+
 }  // namespace
 }  // namespace mq::controller

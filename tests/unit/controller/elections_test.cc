@@ -112,6 +112,20 @@ TEST(SoleReplica, LeadsWhateverItHasLostAndAlsoWhenItFailed) {
   EXPECT_EQ(text(sole_reports(sole(kNobody, 7, 3), 4, failure())), "1@8 1:4 |  | ");
 }
 
+// Until somebody has seen it.
+TEST(SoleReplica, ThatMayHaveLostRecordsIsMarked) {
+  const auto lost = sole_reports(sole(kNobody, 7, 3), 4, report(5, 4));
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->loss_epoch, model::LeaderEpoch(8));
+  EXPECT_EQ(sole_reports(sole(kNobody, 7, 3), 4, report(5))->loss_epoch, model::LeaderEpoch());
+  EXPECT_EQ(sole_reports(sole(kNobody, 7, 3), 4, failure())->loss_epoch, model::LeaderEpoch());
+  // It stays, whoever leads and whatever is found later.
+  const auto gone = settled(*lost, kSole, {});
+  ASSERT_TRUE(gone);
+  EXPECT_EQ(gone->loss_epoch, model::LeaderEpoch(8));
+  EXPECT_EQ(sole_reports(*gone, 5, report(8, 4))->loss_epoch, model::LeaderEpoch(8));
+}
+
 TEST(SoleReplica, AtTheEndOfTheNumbersNobodyLeads) {
   EXPECT_FALSE(sole_reports(sole(kNobody, 7, 3), 4, report(kMax)));
   EXPECT_FALSE(sole_reports(sole(kNobody, kMax, 3), 4, report(1)));
@@ -225,6 +239,8 @@ TEST(Reported, TheLastOneThatIsKnownIsElectedWhateverItHasLost) {
   const auto brokers = live({member(1, 11)});
   EXPECT_EQ(text(reports(state(kNobody, 5, {member(1, 10)}), brokers, 1, 11, report(5, 11))),
             "1@6 1:11 |  | ");
+  EXPECT_EQ(reports(state(kNobody, 5, {member(1, 10)}), brokers, 1, 11, report(5, 11))->loss_epoch,
+            model::LeaderEpoch(6));
   auto others = state(kNobody, 5, {member(1, 10)});
   others.last_known_elr = {member(2, 20)};
   EXPECT_EQ(text(reports(others, brokers, 1, 11, report(5, 11))), "-1@5  |  | 2:20 1:10");
@@ -396,6 +412,20 @@ TEST(AddedMembers, AreThoseUnderAnotherRegistrationToo) {
   EXPECT_EQ(text(added_members({member(1, 10), member(2, 20)},
                                {member(1, 10), member(2, 21), member(3, 30)})),
             "2:21 3:30");
+}
+
+// What an operator asks for
+
+TEST(WithLeader, TheFirstReplicaInSyncOrTheOneThatIsNamed) {
+  const auto led_by_two = state(kTwo, 5, kAll);
+  EXPECT_EQ(text(with_leader(led_by_two, kReplicas, live(kAll), kNobody)),
+            "1@6 1:10 2:20 3:30 |  | ");
+  EXPECT_EQ(text(with_leader(led_by_two, kReplicas, live(kAll), BrokerId(3))),
+            "3@6 1:10 2:20 3:30 |  | ");
+  EXPECT_EQ(text(with_leader(led_by_two, kReplicas, live(kAll), kTwo)), "2@5 1:10 2:20 3:30 |  | ");
+  // Not one that is away, nor one that is not in sync.
+  EXPECT_FALSE(with_leader(led_by_two, kReplicas, live({member(2, 20)}), BrokerId(3)));
+  EXPECT_FALSE(with_leader(state(kTwo, 5, {member(2, 20)}), kReplicas, live(kAll), BrokerId(3)));
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ TEST_F(MemberTest, ASecondBrokerWithTheSameIdIsRefusedAndTheFirstUndisturbed) {
   const auto before = runtime_.now();
   EXPECT_EQ(start(second), make_error_code(ControllerErrc::broker_id_in_use));
   EXPECT_LT(runtime_.now() - before, std::chrono::seconds(1));
+  EXPECT_TRUE(second.member.warnings().empty()) << "the other's disks are none of its business";
   EXPECT_EQ(state_->nodes.at("/brokers/live/1").value, live);
   EXPECT_EQ(version("/brokers/epoch/1"), 0);
   EXPECT_TRUE(first.member.registered());
@@ -114,6 +115,22 @@ TEST_F(MemberTest, ARestartWaitsForTheSessionOfTheProcessBeforeAndSaysSo) {
   EXPECT_GE(runtime_.now() - before, std::chrono::seconds(5));
   EXPECT_EQ(again.member.epoch(), model::BrokerEpoch(1));
   EXPECT_NE(waits_for.find("broker 1"), std::string::npos) << waits_for;
+}
+
+// Its directories were emptied meanwhile: what holds the node is still its own earlier process.
+TEST_F(MemberTest, ARestartWithOtherDisksAtTheSameAddressWaitsToo) {
+  auto& killed = process(config(1, 1));
+  ASSERT_EQ(start(killed), Error());
+  const auto session = killed.store->session();
+  metadata::cut_off(*state_, session);
+  simulator_.start_timer(runtime_.now() + std::chrono::seconds(6),
+                         [&] { metadata::expire_session(*state_, session); });
+  auto emptied = config(1, 2);
+  emptied.advertised = config(1, 1).advertised;
+  auto& again = process(emptied);
+  EXPECT_EQ(start(again), Error());
+  EXPECT_EQ(again.member.epoch(), model::BrokerEpoch(1));
+  EXPECT_EQ(again.member.warnings().size(), 1u) << "what it had is gone";
 }
 
 TEST_F(MemberTest, ASessionOfTheSameDisksThatNeverEndsIsWaitedForOnlySoLong) {

@@ -49,6 +49,11 @@ TEST(NodeValues, PartitionStateComesBackAlsoWithoutALeader) {
   ASSERT_EQ(after->isr.size(), 1u);
   EXPECT_EQ(after->isr[0].epoch, model::BrokerEpoch(12));
   EXPECT_EQ(after->min_isr, 1u);
+  EXPECT_EQ(after->loss_epoch, model::LeaderEpoch());
+  for (const std::int32_t epoch : {0, 7, std::numeric_limits<std::int32_t>::max()}) {
+    before.loss_epoch = model::LeaderEpoch(epoch);
+    EXPECT_EQ(decode_partition_state(encode(before))->loss_epoch, before.loss_epoch);
+  }
 }
 
 TEST(NodeValues, TheElrComesBackAndAnOldValueHasNone) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "mqctl/verbs/stop_check.h"
+
 namespace mq::mqctl {
 namespace {
 
@@ -84,6 +86,30 @@ TEST_F(ClusterHealth, WhatBrokersSayOfThemselves) {
   EXPECT_EQ(troubles(3).back(),
             "broker 2: ZooKeeper does not answer; producing and consuming go on");
   EXPECT_EQ(troubles(4).back(), "broker 3: disk /data/b is failed: fdatasync failed");
+}
+
+// What brokers give the alarm for is said once, whoever says it.
+TEST_F(ClusterHealth, AlarmsOfBrokersCountAtTheirLevel) {
+  for (auto& [id, broker] : facts.brokers) broker->alerts = {{"records", 3, "orders/0 is short"}};
+  facts.brokers.at(2)->alerts.push_back({"damage", 2, "a node is missing"});
+  EXPECT_EQ(troubles(1), Lines{});
+  EXPECT_EQ(troubles(2), Lines{"a node is missing"});
+  EXPECT_EQ(troubles(3).size(), 2U);
+}
+
+TEST(CanStop, ABrokerWhoseCopiesAreNotNeeded) {
+  PartitionDescription partition;
+  partition.replicas = {1, 2, 3};
+  partition.in_sync = {1, 2, 3};
+  partition.min_isr = 2;
+  EXPECT_EQ(why_not_without(partition, 1), "");
+  partition.in_sync = {1, 2};
+  EXPECT_NE(why_not_without(partition, 1).find("acks=all need 2"), std::string::npos);
+  EXPECT_EQ(why_not_without(partition, 3), "") << "it is not in sync anyway";
+  partition.in_sync = {1};
+  EXPECT_EQ(why_not_without(partition, 1), "no other copy of it is in sync");
+  partition.replicas = {1};
+  EXPECT_EQ(why_not_without(partition, 1), "there is no other copy of it");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "protocol/add_partitions.h"
 #include "protocol/alter_isr.h"
 #include "protocol/alter_topics.h"
+#include "protocol/control_partitions.h"
 #include "protocol/describe_broker.h"
 #include "protocol/describe_config.h"
 #include "protocol/fetch.h"
@@ -184,7 +185,7 @@ inline PullImageRequest sample(PullImageRequest*) {
 inline PullImageResponse sample(PullImageResponse*) {
   const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(16)};
   const model::IsrMember two{model::BrokerId(2), model::BrokerEpoch(11)};
-  const ImagePartition first{0, 1, 5, 6, {1, 2}, {one}, {two}, 2};
+  const ImagePartition first{0, 1, 5, 6, {1, 2}, {one}, {two}, 2, 4};
   const ImagePartition second{4, -1, 8, 9, {2}, {two}, {}, 1};
   return {sample_response_envelope(),
           (std::uint64_t{4} << 32) | 11,
@@ -264,6 +265,17 @@ inline AlterIsrResponse sample(AlterIsrResponse*) {
   return {sample_response_envelope(),
           {{sample_partition(0), {}, first}, {sample_partition(3), sample_status(), {}}}};
 }
+inline ControlPartitionsRequest sample(ControlPartitionsRequest*) {
+  return {sample_request_envelope(),
+          PartitionAction::acknowledge_loss,
+          3,
+          {sample_partition(0), sample_partition(7)}};
+}
+inline ControlPartitionsResponse sample(ControlPartitionsResponse*) {
+  return {sample_response_envelope(),
+          {{sample_partition(0), {}},
+           {sample_partition(7), Status::of(WireError::invalid_request, "it is away", 2)}}};
+}
 inline LeaveBrokerRequest sample(LeaveBrokerRequest*) { return {sample_request_envelope(), 2, 17}; }
 inline LeaveBrokerResponse sample(LeaveBrokerResponse*) { return {sample_response_envelope()}; }
 
@@ -298,15 +310,16 @@ using Requests =
     std::tuple<HelloRequest, MetadataRequest, ProduceRequest, FetchRequest, ListOffsetsRequest,
                CreateTopicsRequest, DeleteTopicsRequest, ListTopicsRequest, DescribeTopicsRequest,
                DescribeBrokerRequest, InitProducerRequest, TrimPartitionsRequest, PullImageRequest,
-               ReportReplicasRequest, AlterIsrRequest, LeaveBrokerRequest, AlterTopicsRequest,
-               AddPartitionsRequest, DescribeConfigRequest, ReplicaFetchRequest>;
+               ReportReplicasRequest, AlterIsrRequest, ControlPartitionsRequest, LeaveBrokerRequest,
+               AlterTopicsRequest, AddPartitionsRequest, DescribeConfigRequest,
+               ReplicaFetchRequest>;
 using Responses =
     std::tuple<HelloResponse, MetadataResponse, ProduceResponse, FetchResponse, ListOffsetsResponse,
                CreateTopicsResponse, DeleteTopicsResponse, ListTopicsResponse,
                DescribeTopicsResponse, DescribeBrokerResponse, InitProducerResponse,
                TrimPartitionsResponse, PullImageResponse, ReportReplicasResponse, AlterIsrResponse,
-               LeaveBrokerResponse, AlterTopicsResponse, AddPartitionsResponse,
-               DescribeConfigResponse, ReplicaFetchResponse>;
+               LeaveBrokerResponse, ControlPartitionsResponse, AlterTopicsResponse,
+               AddPartitionsResponse, DescribeConfigResponse, ReplicaFetchResponse>;
 
 // One name for all decoders, chosen by the type that is wanted.
 #define MQ_TEST_DECODER(Type, function) \
@@ -343,6 +356,8 @@ MQ_TEST_DECODER(ReplicaFetchRequest, decode_replica_fetch_request)
 MQ_TEST_DECODER(ReplicaFetchResponse, decode_replica_fetch_response)
 MQ_TEST_DECODER(AlterIsrRequest, decode_alter_isr_request)
 MQ_TEST_DECODER(AlterIsrResponse, decode_alter_isr_response)
+MQ_TEST_DECODER(ControlPartitionsRequest, decode_control_partitions_request)
+MQ_TEST_DECODER(ControlPartitionsResponse, decode_control_partitions_response)
 MQ_TEST_DECODER(LeaveBrokerRequest, decode_leave_broker_request)
 MQ_TEST_DECODER(LeaveBrokerResponse, decode_leave_broker_response)
 MQ_TEST_DECODER(AlterTopicsRequest, decode_alter_topics_request)

@@ -243,16 +243,18 @@ TEST_F(FollowerTest, ALogThatEndsBelowTheLeadersStartBeginsAnewThere) {
   EXPECT_EQ(follower->high_watermark(), Offset(6));
 }
 
-TEST_F(FollowerTest, ALogWithNothingInCommonBeginsAnew) {
+TEST_F(FollowerTest, ALogWithNothingInCommonThatBeginsAboveItsLeadersHasToBeReplaced) {
   ASSERT_TRUE(log.start_epoch(LeaderEpoch(2)));
   log.append_records("a", 4);
   log.append_records("b", 4);
   ASSERT_TRUE(mq::testing::run(simulator, log.trim(Offset(4))));
   log.restart_process();
   follow();
-  go_along();
-  EXPECT_EQ(log.text(), "4:0-2 4:2-4 4:4-6");
-  EXPECT_EQ(log.restarts(), 1);
+  EXPECT_EQ(go_along(), 1);
+  EXPECT_TRUE(follower->needs_another_log());
+  simulator.run_for(std::chrono::seconds(5));
+  EXPECT_FALSE(follower->subscribe(++number));
+  EXPECT_EQ(log.cuts() + log.restarts(), 0);
 }
 
 // REP-4
@@ -262,6 +264,12 @@ TEST_F(FollowerTest, TheLogStartFollowsTheLeadersAsFarAsTheLogIsConfirmed) {
   ASSERT_TRUE(mq::testing::run(simulator, leader.log.trim(Offset(4))));
   take(leader.empty(number - 1));
   EXPECT_EQ(log.log_start_offset(), Offset(4));
+}
+
+// REP-4
+TEST_F(FollowerTest, NothingIsRemovedHereByAgeOrSize) {
+  follow();
+  EXPECT_EQ(log.retention_limit(), Offset(0));
 }
 
 TEST_F(FollowerTest, TheHighWatermarkIsTheLeadersAsFarAsTheLogReaches) {

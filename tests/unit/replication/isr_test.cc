@@ -34,14 +34,21 @@ class IsrTest : public ::testing::Test {
                             {seconds(10), 1000}},
                  now_);
   }
-  void subscribe(std::int32_t id, std::int64_t has) {
-    EXPECT_TRUE(isr_->subscribed(member(id), kEpoch, now_));
-    report(id, has);
+  void subscribe(std::int32_t id, std::int64_t has) { subscribe(member(id), has); }
+  void subscribe(IsrMember follower, std::int64_t has) {
+    const auto subscription = isr_->subscribed(follower, kEpoch, now_);
+    ASSERT_TRUE(subscription);
+    subscriptions_[follower.broker] = *subscription;
+    EXPECT_TRUE(says(follower, kEpoch, has, has));
+  }
+  bool says(IsrMember follower, LeaderEpoch epoch, std::int64_t appended, std::int64_t durable) {
+    const Isr::Report report{follower, subscriptions_[follower.broker], epoch, Offset(appended),
+                             Offset(durable)};
+    return isr_->progressed(report, own_, now_);
   }
   void report(std::int32_t id, std::int64_t has) { report(id, has, has); }
   void report(std::int32_t id, std::int64_t appended, std::int64_t durable) {
-    EXPECT_TRUE(
-        isr_->progressed(member(id), kEpoch, Offset(appended), Offset(durable), own_, now_));
+    EXPECT_TRUE(says(member(id), kEpoch, appended, durable));
   }
   void append(std::int64_t records) {
     const Offset before = own_.log_end;
@@ -80,6 +87,7 @@ class IsrTest : public ::testing::Test {
   LeaderLog own_;
   std::optional<Isr> isr_;
   std::vector<IsrMember> asked_meanwhile_;
+  std::map<BrokerId, std::uint64_t> subscriptions_;
   std::map<BrokerId, BrokerEpoch> registered_ = {{BrokerId(2), BrokerEpoch(20)},
                                                  {BrokerId(3), BrokerEpoch(30)}};
 };
@@ -128,14 +136,12 @@ TEST_F(IsrTest, BelowMinIsrNothingIsConfirmed) {
 TEST_F(IsrTest, AFetchCountsOnlyUnderTheRegistrationThatTheIsrNames) {
   // ISR-1: broker 2 was registered anew.
   lead(members({1, 2}));
-  EXPECT_TRUE(isr_->subscribed({BrokerId(2), BrokerEpoch(21)}, kEpoch, now_));
-  EXPECT_TRUE(isr_->progressed({BrokerId(2), BrokerEpoch(21)}, kEpoch, Offset(100), Offset(100),
-                               own_, now_));
+  subscribe({BrokerId(2), BrokerEpoch(21)}, 100);
   EXPECT_EQ(high_watermark(), -1);
   EXPECT_TRUE(isr_->take_state(state_of(8, {member(1), {BrokerId(2), BrokerEpoch(21)}}), now_));
   EXPECT_EQ(high_watermark(), 100);
   // What the earlier one says late is nobody's.
-  EXPECT_FALSE(isr_->progressed(member(2), kEpoch, Offset(100), Offset(100), own_, now_));
+  EXPECT_FALSE(says(member(2), kEpoch, 100, 100));
 }
 
 TEST_F(IsrTest, ANewRegistrationBeginsWithNothing) {
@@ -152,17 +158,28 @@ TEST_F(IsrTest, AnotherLeaderEpochDoesNotCount) {
   lead(members({1, 2}));
   EXPECT_FALSE(isr_->subscribed(member(2), LeaderEpoch(4), now_));
   subscribe(2, 50);
-  EXPECT_FALSE(isr_->progressed(member(2), LeaderEpoch(4), Offset(90), Offset(90), own_, now_));
-  EXPECT_FALSE(isr_->progressed(member(2), LeaderEpoch(6), Offset(90), Offset(90), own_, now_));
+  EXPECT_FALSE(says(member(2), LeaderEpoch(4), 90, 90));
+  EXPECT_FALSE(says(member(2), LeaderEpoch(6), 90, 90));
   EXPECT_EQ(high_watermark(), 50);
   const base::EnabledMutant mutant("older_epoch_fetches_count");
-  EXPECT_TRUE(isr_->progressed(member(2), LeaderEpoch(4), Offset(90), Offset(90), own_, now_));
+  EXPECT_TRUE(says(member(2), LeaderEpoch(4), 90, 90));
+}
+
+TEST_F(IsrTest, OnlyTheNewestSubscriptionCounts) {
+  // Its log was damaged and begun anew, over another connection; the first one delivers late.
+  lead(members({1, 2}));
+  subscribe(2, 50);
+  const auto first = subscriptions_[BrokerId(2)];
+  subscribe(2, 10);
+  subscriptions_[BrokerId(2)] = first;
+  EXPECT_FALSE(says(member(2), kEpoch, 60, 60));
+  EXPECT_EQ(high_watermark(), 10);
 }
 
 TEST_F(IsrTest, AStrangerDoesNotCount) {
   lead(members({1, 2}));
   EXPECT_FALSE(isr_->subscribed(member(4), kEpoch, now_));
-  EXPECT_FALSE(isr_->progressed(member(4), kEpoch, Offset(9), Offset(9), own_, now_));
+  EXPECT_FALSE(says(member(4), kEpoch, 9, 9));
 }
 
 TEST_F(IsrTest, WhoHasCaughtUpIsAskedFor) {
@@ -230,8 +247,7 @@ TEST_F(IsrTest, AMemberThatRegisteredAnewAndHasAllIsAskedForUnderItsNewRegistrat
   lead(members({1, 2}));
   const IsrMember anew{BrokerId(2), BrokerEpoch(21)};
   registered_[BrokerId(2)] = BrokerEpoch(21);
-  EXPECT_TRUE(isr_->subscribed(anew, kEpoch, now_));
-  EXPECT_TRUE(isr_->progressed(anew, kEpoch, Offset(100), Offset(100), own_, now_));
+  subscribe(anew, 100);
   EXPECT_EQ(ask(100), (std::vector{member(1), anew}));
   // Until that is in force nothing of it counts.
   EXPECT_EQ(high_watermark(), -1);

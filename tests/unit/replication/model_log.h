@@ -132,6 +132,8 @@ class ModelLog final : public storage::PartitionLog {
   void set_high_watermark_hint(model::Offset offset) override { hint_ = offset; }
   model::Offset high_watermark_hint() const override { return std::clamp(hint_, start_, end_); }
 
+  void set_retention_limit(model::Offset limit) override { retention_limit_ = limit; }
+  [[nodiscard]] model::Offset retention_limit() const noexcept { return retention_limit_; }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
   base::Error failure() const override { return failure_; }
   void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }
@@ -169,6 +171,7 @@ class ModelLog final : public storage::PartitionLog {
   }
   void restart_process() { begun_here_ = {}; }
   void refuse_next_append(base::Error error) { next_append_error_ = error; }
+  void set_partition(std::int32_t number) { id_.partition = number; }
   void become_slow(base::Runtime& runtime) {
     slow_ = true;
     slow_list_ = std::make_unique<base::WaitList>(runtime);
@@ -234,6 +237,7 @@ class ModelLog final : public storage::PartitionLog {
   model::Offset end_{0};
   model::Offset durable_{0};
   model::Offset hint_{0};
+  model::Offset retention_limit_;
   int cuts_ = 0;
   int restarts_ = 0;
   bool slow_ = false;

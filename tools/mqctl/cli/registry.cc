@@ -20,8 +20,11 @@ const std::vector<Command>& all_commands() {
                                                 broker_list_command(),
                                                 broker_describe_command(),
                                                 broker_disks_command(),
+                                                broker_can_stop_command(),
                                                 partition_list_command(),
                                                 partition_describe_command(),
+                                                partition_elect_leader_command(),
+                                                partition_acknowledge_loss_command(),
                                                 topic_list_command(),
                                                 topic_describe_command(),
                                                 topic_create_command(),
@@ -125,12 +128,10 @@ const std::vector<std::string>& commands_not_yet() {
                                                  "group import",
                                                  "tail",
                                                  "copy",
-                                                 "broker can-stop",
                                                  "broker drain",
                                                  "broker resume",
                                                  "broker decommission",
                                                  "broker loggers",
-                                                 "partition elect-leader",
                                                  "partition recover",
                                                  "reassign plan",
                                                  "reassign start",
@@ -167,9 +168,9 @@ const std::vector<std::string>& commands_not_yet() {
 }
 
 const std::vector<std::string>& flags_not_yet() {
-  static const std::vector<std::string> names = {"-P",           "--profile", "--until", "-X",
-                                                 "-g",           "--group",   "--grep",  "--match",
-                                                 "--at-min-isr", "--skewed",  "--scope"};
+  static const std::vector<std::string> names = {"-P",       "--profile", "--until", "-X",
+                                                 "-g",       "--group",   "--grep",  "--match",
+                                                 "--skewed", "--scope"};
   return names;
 }
 

@@ -6,6 +6,17 @@
 
 namespace mq::mqctl {
 
+TopicPartition partition_named(const std::string& text) {
+  const auto slash = text.rfind('/');
+  const auto number = slash == std::string::npos
+                          ? std::nullopt
+                          : base::parse_unsigned(std::string_view(text).substr(slash + 1));
+  if (slash == 0 || !number || *number > INT32_MAX)
+    throw Failed(usage_failure(fmt::format("\"{}\" is not a partition", text),
+                               "it is named by topic and number, as in orders/0"));
+  return {text.substr(0, slash), static_cast<std::int32_t>(*number)};
+}
+
 std::vector<std::int32_t> partition_numbers(const Context& context) {
   std::vector<std::int32_t> partitions;
   if (!context.args.has("partition")) return partitions;

@@ -3,26 +3,43 @@
 #include <algorithm>
 #include <set>
 
-#include "base/strings.h"
 #include "base/units.h"
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/broker_view.h"
+#include "mqctl/verbs/choices.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
 
-TopicPartition parse(const std::string& text) {
-  const auto slash = text.rfind('/');
-  const auto number = slash == std::string::npos
-                          ? std::nullopt
-                          : base::parse_unsigned(std::string_view(text).substr(slash + 1));
-  if (slash == 0 || !number || *number > INT32_MAX)
-    throw Failed(usage_failure(fmt::format("\"{}\" is not a partition", text),
-                               "it is named by topic and number, as in orders/0"));
-  return {text.substr(0, slash), static_cast<std::int32_t>(*number)};
+/// How far behind the leader's log a follower's is; -1: not known.
+std::int64_t lag_of(const PartitionDescription& partition, const FollowerDescription& follower) {
+  if (follower.confirmed_end < 0 || partition.log_end_offset < 0) return -1;
+  return std::max<std::int64_t>(0, partition.log_end_offset - follower.confirmed_end);
+}
+
+Value followers_value(const PartitionDescription& partition) {
+  Value followers = Value::array();
+  for (const auto& follower : partition.followers)
+    followers.add(Value::object()
+                      .set("broker", follower.broker)
+                      .set("confirmed_end", follower.confirmed_end)
+                      .set("lag", lag_of(partition, follower))
+                      .set("behind_ms", follower.behind.count()));
+  return followers;
+}
+
+std::string text_of(const PartitionDescription& partition, const FollowerDescription& follower) {
+  const bool in_sync = std::ranges::count(partition.in_sync, follower.broker) > 0;
+  const auto state = in_sync ? "in sync" : "NOT in sync";
+  if (follower.confirmed_end < 0)
+    return fmt::format("  broker {}: {}, does not fetch\n", follower.broker, state);
+  return fmt::format("  broker {}: {}, has all below {} ({} behind), was level {} ms ago\n",
+                     follower.broker, state, follower.confirmed_end,
+                     counted(static_cast<std::uint64_t>(lag_of(partition, follower)), "record"),
+                     follower.behind.count());
 }
 
 Value item_of(const std::string& topic, const PartitionDescription& partition) {
@@ -38,6 +55,9 @@ Value item_of(const std::string& topic, const PartitionDescription& partition) {
       .set("log_end_offset", partition.log_end_offset)
       .set("bytes", partition.bytes)
       .set("segments", partition.segments)
+      .set("min_isr", partition.min_isr)
+      .set("loss_epoch", partition.loss_epoch)
+      .set("followers", followers_value(partition))
       .set("note", partition.note);
 }
 
@@ -45,9 +65,10 @@ std::string text_of(const std::string& topic, const PartitionDescription& partit
   const auto records =
       std::max<std::int64_t>(0, partition.high_watermark - partition.log_start_offset);
   std::string text = fmt::format(
-      "{}/{}  leader: {} (epoch {})   replicas {}   in sync {}\n", topic, partition.partition,
+      "{}/{}  leader: {} (epoch {})   replicas {}   in sync {}{}\n", topic, partition.partition,
       partition.leader < 0 ? "none" : fmt::format("broker {}", partition.leader),
-      partition.leader_epoch, ids_text(partition.replicas), ids_text(partition.in_sync));
+      partition.leader_epoch, ids_text(partition.replicas), ids_text(partition.in_sync),
+      partition.replicas.size() > 1 ? fmt::format(" (min {})", partition.min_isr) : "");
   if (partition.log_end_offset >= 0) {
     text +=
         fmt::format("  offsets {} to {}, log end {}   {} in {}, {}\n", partition.log_start_offset,
@@ -55,6 +76,9 @@ std::string text_of(const std::string& topic, const PartitionDescription& partit
                     counted(static_cast<std::uint64_t>(records), "record"),
                     base::format_bytes(partition.bytes), counted(partition.segments, "segment"));
   }
+  for (const auto& follower : partition.followers) text += text_of(partition, follower);
+  if (partition.loss_epoch >= 0)
+    text += fmt::format("  ! records may be lost since leader epoch {}\n", partition.loss_epoch);
   if (!partition.note.empty()) text += fmt::format("  ! {}\n", partition.note);
   return text;
 }
@@ -63,7 +87,7 @@ Exit describe(Context& context) {
   std::vector<TopicPartition> wanted;
   std::set<std::string> topics;
   for (const auto& text : context.distinct_items()) {
-    wanted.push_back(parse(text));
+    wanted.push_back(partition_named(text));
     topics.insert(wanted.back().topic);
   }
   auto admin = connect_admin(context);
@@ -104,7 +128,9 @@ Command partition_describe_command() {
               R"({"topic":"string","partition":"int","leader":"int","leader_epoch":"int",)"
               R"("replicas":["int"],"in_sync":["int"],"log_start_offset":"int",)"
               R"("high_watermark":"int","log_end_offset":"int","bytes":"int",)"
-              R"("segments":"int","note":"string"})",
+              R"("segments":"int","min_isr":"int","loss_epoch":"int",)"
+              R"("followers":[{"broker":"int","confirmed_end":"int","lag":"int",)"
+              R"("behind_ms":"int"}],"note":"string"})",
           .watches = true,
           .run = describe};
 }

@@ -16,7 +16,23 @@ std::string name_of(const PartitionInfo& partition) {
   return fmt::format("{}/{}", partition.topic, partition.partition);
 }
 
-bool wanted(const Context& context, const PartitionInfo& partition) {
+using Numbers = std::set<std::pair<std::string, std::int32_t>>;
+
+/// Those that cannot lose one more copy, or have lost too many already, without refusing writes.
+Numbers at_min_isr(Admin& admin, const std::vector<PartitionInfo>& partitions) {
+  std::set<std::string> topics;
+  for (const auto& partition : partitions) topics.insert(partition.topic);
+  Numbers found;
+  for (const auto& [name, topic] : admin.describe_topics({topics.begin(), topics.end()})) {
+    if (!topic) throw_client(topic.error(), "the partitions were not listed", name);
+    for (const auto& partition : topic->partitions) {
+      if (partition.in_sync.size() <= partition.min_isr) found.emplace(name, partition.partition);
+    }
+  }
+  return found;
+}
+
+bool wanted(const Context& context, const PartitionInfo& partition, const Numbers& at_min) {
   const auto& topics = context.args.positionals;
   if (!topics.empty() && std::ranges::find(topics, partition.topic) == topics.end()) return false;
   if (context.args.has("broker")) {
@@ -25,7 +41,9 @@ bool wanted(const Context& context, const PartitionInfo& partition) {
   }
   const bool leaderless = context.args.on("leaderless");
   const bool under = context.args.on("under-replicated");
-  if (!leaderless && !under) return true;
+  const bool min = context.args.on("at-min-isr");
+  if (!leaderless && !under && !min) return true;
+  if (min && at_min.contains({partition.topic, partition.partition})) return true;
   return (leaderless && partition.leader < 0) || (under && under_replicated(partition));
 }
 
@@ -60,8 +78,9 @@ Exit list(Context& context) {
                {"REPLICAS"},
                {"IN-SYNC"},
                {"NOTE"}});
+  const auto at_min = context.args.on("at-min-isr") ? at_min_isr(admin, partitions) : Numbers();
   for (const auto& partition : partitions) {
-    if (!wanted(context, partition)) continue;
+    if (!wanted(context, partition, at_min)) continue;
     report.item(Value::object()
                     .set("topic", partition.topic)
                     .set("partition", partition.partition)
@@ -96,6 +115,9 @@ Command partition_list_command() {
           .flags = {{.name = "leaderless", .help = "only those that nobody leads"},
                     {.name = "under-replicated",
                      .help = "only those with fewer copies in sync than they should have"},
+                    {.name = "at-min-isr",
+                     .help = "only those that refuse writes with acks=all as soon as one more copy "
+                             "is lost"},
                     {.name = "broker",
                      .kind = Kind::number,
                      .value = "ID",

@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <set>
+
+#include "controller/controller_impl.h"
+#include "controller/elections.h"
+#include "controller/error.h"
+
+// What operators want of single partitions.
+namespace mq::controller {
+
+asio::awaitable<protocol::ControlPartitionsResponse> Controller::Impl::control(
+    protocol::ControlPartitionsRequest request) {
+  const Call call(*this);
+  protocol::ControlPartitionsResponse response;
+  response.envelope.status = resigned() ? gone() : Status();
+  if (!response.envelope.status.ok()) co_return response;
+  const auto turn = co_await writes_.wait_for_turn();
+  if (resigned()) response.envelope.status = gone();
+  if (doubtful_) response.envelope.status = refusal(MetadataErrc::unavailable);
+  if (!response.envelope.status.ok()) co_return response;
+  std::vector<StateChange> changes;
+  std::vector<std::size_t> changed;  // their entries
+  std::set<model::PartitionId> seen;
+  for (const auto& partition : request.partitions) {
+    auto& result = response.results.emplace_back();
+    result.partition = partition;
+    if (!seen.insert(partition).second) continue;
+    auto change = change_after(request, partition, result.status);
+    if (!change) continue;
+    changes.push_back(std::move(*change));
+    changed.push_back(response.results.size() - 1);
+  }
+  const auto written = co_await write_states(changes);
+  for (std::size_t i = 0; i < changes.size() && !written; ++i) {
+    const auto* const node = find_partition(changes[i].id);
+    if (node == nullptr || node->version <= changes[i].version)
+      response.results[changed[i]].status = refusal(written.error());
+  }
+  response.envelope.metadata_version = image()->version();
+  response.envelope.status.broker = config_.broker.value();
+  co_return response;
+}
+
+/// Nothing: there is nothing to write, or `refused` says why not.
+std::optional<StateChange> Controller::Impl::change_after(
+    const protocol::ControlPartitionsRequest& request, const model::PartitionId& partition,
+    Status& refused) const {
+  const auto* const node = find_partition(partition);
+  if (node == nullptr) {
+    refused = status(WireError::unknown_topic_id, "there is no such partition");
+    return std::nullopt;
+  }
+  auto state = node->state;
+  if (request.action == protocol::PartitionAction::acknowledge_loss) {
+    state.loss_epoch = model::LeaderEpoch();
+    if (node->state.loss_epoch == state.loss_epoch) return std::nullopt;
+    return StateChange{node->id, std::move(state), node->version};
+  }
+  const model::BrokerId wanted(request.broker);
+  auto elected = with_leader(state, replicas_of(partition), members_.live_brokers(), wanted);
+  if (!elected) {
+    refused = status(
+        WireError::invalid_request,
+        wanted == model::BrokerId()
+            ? std::string("none of its replicas is alive and in sync")
+            : fmt::format("broker {} has no copy of it that is in sync, or is away", wanted));
+    return std::nullopt;
+  }
+  if (elected->leader_epoch == state.leader_epoch) return std::nullopt;
+  return StateChange{node->id, std::move(*elected), node->version};
+}
+
+}  // namespace mq::controller

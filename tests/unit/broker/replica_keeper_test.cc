@@ -1,0 +1,162 @@
+// What the images want of a partition that several brokers keep, played to one broker.
+#include "broker/replica_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include "broker/membership.h"
+#include "data_client.h"
+
+namespace mq::broker {
+namespace {
+
+using model::BrokerEpoch;
+using model::BrokerId;
+using model::IsrMember;
+using model::LeaderEpoch;
+using model::Offset;
+using model::PartitionId;
+using protocol::WireError;
+using std::chrono::milliseconds;
+using testing::BrokerWorld;
+
+constexpr BrokerId kOther{2};
+
+struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
+  BrokerWorld world{1, GetParam()};
+
+  void SetUp() override {
+    ASSERT_TRUE(world.start()) << world.broker->refusal().text;
+    id = PartitionId{world.create_topic("orders"), 0};
+  }
+
+  const Core& core() const { return world.broker->core(); }
+  Worker& worker() const { return core().worker_of(id); }
+  replication::Partition* led() const { return worker().partitions().find(id); }
+  replication::FollowedPartition* followed() const {
+    return worker().partitions().find_followed(id);
+  }
+  LeaderEpoch log_epoch() const { return core().disks->find(id)->leader_epoch(); }
+
+  /// The next image: `leader` leads, in `epoch`.
+  void show(BrokerId leader, LeaderEpoch epoch, int version = 1) {
+    const auto image = core().image();
+    metadata::ImageChange change;
+    change.brokers = image->brokers();
+    if (!image->find_broker(kOther))
+      change.brokers->push_back({kOther, BrokerEpoch(77), {"other", 9500}, true});
+    auto topic = std::make_shared<metadata::TopicInfo>(*image->find_topic(id.topic));
+    auto& partition = topic->partitions.front();
+    partition.leader = leader;
+    partition.leader_epoch = epoch;
+    partition.version = model::PartitionVersion(epoch.value() * 100 + version);
+    partition.replicas = {core().id, kOther};
+    partition.isr = {{core().id, core().membership->epoch()}, {kOther, BrokerEpoch(77)}};
+    partition.min_isr = 1;
+    change.topics = {topic};
+    core().membership->view().publish(std::make_shared<metadata::ClusterImage>(
+        image->with(std::move(change), image->version() + 1)));
+    world.run_for(milliseconds(20));
+  }
+  testing::RawClient client(std::uint64_t instance = 1) {
+    auto made = world.connect();
+    made.hello(instance);
+    return made;
+  }
+
+  PartitionId id;
+};
+
+INSTANTIATE_TEST_SUITE_P(Workers, ReplicaKeeperTest, ::testing::Values(1, 2));
+
+TEST_P(ReplicaKeeperTest, APartitionThatAnotherBrokerLeadsIsFollowed) {
+  show(kOther, LeaderEpoch(100));
+  EXPECT_EQ(led(), nullptr);
+  ASSERT_NE(followed(), nullptr);
+  EXPECT_EQ(followed()->following(), (replication::Following{kOther, LeaderEpoch(100)}));
+}
+
+TEST_P(ReplicaKeeperTest, ClientsOfAFollowerAreToldWhoLeads) {
+  show(kOther, LeaderEpoch(100));
+  auto one = client();
+  const auto produced = testing::produce(one, {{id, 0}});
+  EXPECT_EQ(produced[0].status.error(), WireError::not_leader);
+  EXPECT_EQ(produced[0].status.text, "orders-0 is led by broker 2 in epoch 100");
+  const auto fetched = testing::fetch(one, {{testing::from(id, 0)}});
+  EXPECT_EQ(fetched.results[0].status.error(), WireError::not_leader);
+  protocol::ListOffsetsRequest request;
+  request.entries.push_back({id, protocol::OffsetPoint::latest, 0});
+  const auto answer = one.call(protocol::ApiKey::list_offsets, protocol::encode(request));
+  const auto offsets = protocol::decode_list_offsets_response(answer.header_bytes());
+  EXPECT_EQ(offsets->results[0].status.error(), WireError::not_leader);
+}
+
+TEST_P(ReplicaKeeperTest, WhoWaitsAtALeaderThatBecomesAFollowerIsToldSo) {
+  auto consumer = client();
+  testing::send_fetch(consumer, {{testing::from(id, 0)}, 30'000});
+  world.run_for(milliseconds(20));
+  show(kOther, LeaderEpoch(100));
+  const auto fetched = testing::receive_fetch(consumer, std::chrono::seconds(1));
+  ASSERT_TRUE(fetched);
+  EXPECT_EQ(fetched->results[0].status.error(), WireError::not_leader);
+}
+
+// REP-3
+TEST_P(ReplicaKeeperTest, AFollowerThatIsElectedLeadsItsOwnLogInANewEpoch) {
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  show(kOther, LeaderEpoch(100));
+  show(core().id, LeaderEpoch(101));
+  EXPECT_EQ(followed(), nullptr);
+  ASSERT_NE(led(), nullptr);
+  EXPECT_EQ(led()->leader_epoch(), LeaderEpoch(101));
+  EXPECT_EQ(led()->log_end_offset(), Offset(3));
+  EXPECT_TRUE(led()->replicated());
+  EXPECT_EQ(log_epoch(), LeaderEpoch(101));
+}
+
+TEST_P(ReplicaKeeperTest, ANewEpochOfTheSameLeaderIsFollowedAnew) {
+  show(kOther, LeaderEpoch(100));
+  const auto* const before = followed();
+  show(kOther, LeaderEpoch(100), 2);
+  EXPECT_EQ(followed(), before);
+  show(kOther, LeaderEpoch(102));
+  ASSERT_NE(followed(), nullptr);
+  EXPECT_EQ(followed()->following().leader_epoch, LeaderEpoch(102));
+}
+
+TEST_P(ReplicaKeeperTest, WithoutALeaderItIsNeitherLedNorFollowed) {
+  show(kOther, LeaderEpoch(100));
+  show(BrokerId(), LeaderEpoch(101));
+  EXPECT_EQ(led(), nullptr);
+  EXPECT_EQ(followed(), nullptr);
+  auto one = client();
+  EXPECT_EQ(testing::produce(one, {{id, 0}})[0].status.error(), WireError::partition_offline);
+}
+
+TEST_P(ReplicaKeeperTest, ANewerStateOfTheSameEpochReachesTheLeader) {
+  show(core().id, LeaderEpoch(100));
+  const auto* const before = led();
+  ASSERT_NE(before, nullptr);
+  show(core().id, LeaderEpoch(100), 2);
+  EXPECT_EQ(led(), before);
+  EXPECT_EQ(led()->isr_state().version, model::PartitionVersion(10'002));
+}
+
+// PAR-4
+TEST_P(ReplicaKeeperTest, ALeaderThatIsBehindTheLogIsNotFollowed) {
+  show(core().id, LeaderEpoch(100));
+  show(kOther, LeaderEpoch(99));
+  EXPECT_EQ(led(), nullptr);
+  EXPECT_EQ(followed(), nullptr);
+  show(kOther, LeaderEpoch(101));
+  EXPECT_NE(followed(), nullptr);
+}
+
+TEST_P(ReplicaKeeperTest, AStopEndsWhatIsFollowed) {
+  show(kOther, LeaderEpoch(100));
+  world.run_for(std::chrono::seconds(3));  // nobody answers there
+  EXPECT_TRUE(world.stop());
+}
+
+}  // namespace
+}  // namespace mq::broker
