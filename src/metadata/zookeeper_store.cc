@@ -88,7 +88,11 @@ class ZooKeeperStore final : public MetadataStore {
 
   asio::awaitable<Result<void>> open() {
     MQ_CO_TRY_VOID(co_await begin_session(options_.connect_timeout));
-    co_return co_await make_chroot();
+    const auto there = co_await get("/");
+    chroot_there_ = there.has_value();
+    if (there || there.error() == make_error_code(MetadataErrc::not_found))
+      co_return Result<void>();
+    co_return there.error();
   }
 
   asio::awaitable<Result<Node>> get(std::string path) override;
@@ -148,6 +152,7 @@ class ZooKeeperStore final : public MetadataStore {
   std::string names_problem_;  // of the last look-up
   bool reaching_ = false;
   bool connected_ = false;
+  bool chroot_there_ = false;
   bool lost_ = false;
   bool closed_ = false;
   bool sync_needed_ = false;
@@ -177,12 +182,16 @@ asio::awaitable<Result<void>> ZooKeeperStore::begin_session(base::Duration limit
   co_return make_error_code(MetadataErrc::unavailable);
 }
 
+/// Before the first write: whoever only looks, at a path that is wrong, leaves nothing behind.
 asio::awaitable<Result<void>> ZooKeeperStore::make_chroot() {
-  if (options_.chroot.empty()) co_return Result<void>();
+  if (options_.chroot.empty() || chroot_there_) co_return Result<void>();
   Error error;
   for (int tries = 0; tries < kChrootTries; ++tries) {
     const auto there = co_await get("/");
-    if (there) co_return Result<void>();
+    if (there) {
+      chroot_there_ = true;
+      co_return Result<void>();
+    }
     error = there.error();
     if (error != make_error_code(MetadataErrc::not_found)) break;
     const auto request = new_request(Request::Kind::make_chroot);
@@ -491,6 +500,7 @@ asio::awaitable<Result<MultiResult>> ZooKeeperStore::multi(std::vector<Operation
   if (!closed_) {
     if (auto refused = refuse_root(operations)) co_return std::move(*refused);
     if (operations.empty()) co_return MultiResult{};
+    MQ_CO_TRY_VOID(co_await make_chroot());
   }
   const auto request = new_request(Request::Kind::multi);
   request->operations = std::move(operations);

@@ -357,6 +357,15 @@ TEST_F(ZooKeeperStoreTest, ChrootOfSeveralPartsIsMadeOnce) {
   EXPECT_EQ(value_seen_by_other("/a"), "below");
 }
 
+TEST_F(ZooKeeperStoreTest, WhoeverOnlyReadsMakesNoChroot) {
+  auto options = world_.direct_options();
+  options.chroot += "/wrong/place";
+  store_ = open(options);
+  EXPECT_EQ(loop_.run(store_->get("/cluster")).error(), make_error_code(MetadataErrc::not_found));
+  other_ = open(world_.direct_options());
+  EXPECT_EQ(loop_.run(other_->get("/wrong")).error(), make_error_code(MetadataErrc::not_found));
+}
+
 TEST_F(ZooKeeperStoreTest, WithoutChrootZooKeepersOwnNodeIsNotSeen) {
   auto options = world_.direct_options();
   options.chroot.clear();
