@@ -6,6 +6,7 @@
 
 #include "controller/change_queue.h"
 #include "controller/controller.h"
+#include "controller/elections.h"
 #include "controller/fenced_writer.h"
 #include "controller/image_log.h"
 #include "controller/members.h"
@@ -158,9 +159,9 @@ class Controller::Impl {
   [[nodiscard]] std::optional<StateChange> change_after(const model::IsrMember& leader,
                                                         const protocol::IsrProposal& proposal,
                                                         Status& refused) const;
-  [[nodiscard]] std::optional<StateChange> change_after(
-      model::BrokerId broker, model::BrokerEpoch epoch,
-      const protocol::ReplicaReport& report) const;
+  [[nodiscard]] std::optional<StateChange> change_after(model::BrokerId broker,
+                                                        model::BrokerEpoch epoch,
+                                                        const protocol::ReplicaReport& report);
   [[nodiscard]] std::optional<StateChange> change_after(
       const protocol::ControlPartitionsRequest& request, const model::PartitionId& partition,
       Status& refused) const;
@@ -215,6 +216,8 @@ class Controller::Impl {
   std::map<std::string, base::Uuid, std::less<>> ids_;  ///< of topics_, by name
   std::map<base::Uuid, Deletion> deletions_;
   std::map<base::Uuid, OpeningPtr> openings_;
+  /// What was reported of partitions while nobody led them.
+  std::map<model::PartitionId, std::vector<Remains>> remains_;
   std::map<base::Uuid, std::int32_t> hidden_from_;
   std::vector<Damage> damage_;
   bool complete_ = true;            ///< false: there may be topics that are not in topics_

@@ -75,6 +75,7 @@ asio::awaitable<Result<void>> Controller::Impl::update_members() {
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
   leaders_due_ = leaders_due_ || *changed;
   forget_lost_openings();
+  std::erase_if(remains_, [this](const auto& one) { return find_partition(one.first) == nullptr; });
   progress_.notify_all();
   if (doubtful_) co_return make_error_code(MetadataErrc::unavailable);  // the repair does the rest
   auto due = due_changes();
@@ -147,12 +148,23 @@ void Controller::Impl::add_due_changes(const TopicTree& tree,
   }
 }
 
-std::optional<StateChange> Controller::Impl::change_after(
-    model::BrokerId broker, model::BrokerEpoch epoch, const protocol::ReplicaReport& report) const {
+std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker,
+                                                          model::BrokerEpoch epoch,
+                                                          const protocol::ReplicaReport& report) {
   const auto* const found = find_partition(report.partition);
   if (found == nullptr) return std::nullopt;
-  auto state = with_reported_replica(found->state, replicas_of(report.partition),
-                                     members_.live_brokers(), broker, epoch, report);
+  const auto& replicas = replicas_of(report.partition);
+  const auto& brokers = members_.live_brokers();
+  auto state = with_reported_replica(found->state, replicas, brokers, broker, epoch, report);
+  const auto& now = state ? *state : found->state;
+  if (now.leader == model::BrokerId() && std::ranges::count(replicas, broker) > 0) {
+    auto& remains = remains_[report.partition];
+    std::erase_if(remains, [&](const auto& one) { return one.member.broker == broker; });
+    if (report.state == protocol::ReplicaState::opened)
+      remains.push_back({{broker, epoch}, report.last_leader_epoch, report.log_end_offset});
+    auto elected = with_best_remains(now, brokers, report.partition, remains);
+    if (elected) state = std::move(elected);
+  }
   if (!state) return std::nullopt;
   return StateChange{found->id, std::move(*state), found->version};
 }
@@ -208,6 +220,7 @@ void Controller::Impl::confirm(const std::vector<StateChange>& changes, std::siz
     if (partition == nullptr) continue;
     partition->state = change.state;
     partition->version = change.version + 1;
+    if (change.state.leader != model::BrokerId()) remains_.erase(change.id);
     touched.insert(change.id.topic);
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "base/log.h"
 
@@ -232,6 +233,37 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
   raise_epoch(changed, report);
   if (auto next = settled(changed, replicas, brokers)) changed = std::move(*next);
   return unless_same(std::move(changed), state);
+}
+
+std::optional<PartitionState> with_best_remains(const PartitionState& state,
+                                                const LiveBrokers& brokers,
+                                                const model::PartitionId& partition,
+                                                const std::vector<Remains>& remains) {
+  if (state.leader != BrokerId() || !state.isr.empty() || !state.elr.empty()) return std::nullopt;
+  const Remains* best = nullptr;
+  std::size_t known = 0;
+  for (const auto& one : remains) {
+    if (!brokers.stays(one.member)) continue;
+    if (find_member(state.last_known_elr, one.member.broker) != nullptr) ++known;
+    const auto more = [](const Remains& left, const Remains& right) {
+      return std::tie(left.last_leader_epoch, left.end) >
+             std::tie(right.last_leader_epoch, right.end);
+    };
+    if (best == nullptr || more(one, *best)) best = &one;
+  }
+  if (best == nullptr || known < state.last_known_elr.size()) return std::nullopt;
+  const auto next = next_epoch(state.leader_epoch, best->last_leader_epoch);
+  if (!next) return std::nullopt;
+  base::log_warning("controller",
+                    "{}: all replicas may have lost their newest records; broker {}, whose log "
+                    "goes to offset {} of leader epoch {}, has most and leads",
+                    partition.text(), best->member.broker, best->end, best->last_leader_epoch);
+  auto changed = with_isr(state, {best->member});
+  changed.last_known_elr.clear();
+  changed.leader = best->member.broker;
+  changed.leader_epoch = *next;
+  changed.loss_epoch = *next;
+  return changed;
 }
 
 std::optional<IsrRefusal> check_proposal(const PartitionState& state,

@@ -41,6 +41,20 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
                                                     model::BrokerEpoch epoch,
                                                     const protocol::ReplicaReport& report);
 
+/// What a broker that lives has of a partition that nobody leads.
+struct Remains {
+  model::IsrMember member;
+  model::LeaderEpoch last_leader_epoch;
+  model::Offset end;
+};
+/// ISR and ELR have nobody left, since all may have lost records. When all that are known to have
+/// had everything are back, waiting longer brings nothing: the one that has most is elected, with a
+/// warning, and what it lacks is lost. Nothing: somebody may still have more.
+std::optional<PartitionState> with_best_remains(const PartitionState& state,
+                                                const LiveBrokers& brokers,
+                                                const model::PartitionId& partition,
+                                                const std::vector<Remains>& remains);
+
 /// Why the ISR that a leader asks for is not put in force (CTL-8).
 struct IsrRefusal {
   protocol::WireError error;

@@ -201,6 +201,28 @@ TEST_F(ClusterReplicas, AfterALossOfRecordsTheOthersAreWaitedFor) {
   ASSERT_TRUE(wait_until([&] { return partition().leader.value() == other; }));
 }
 
+// As after a power cut of everything, of a topic that is kept in memory.
+TEST_F(ClusterReplicas, WhenAllMayHaveLostRecordsTheOneThatHasMostLeadsAtLast) {
+  start_with_topic();
+  const auto id = partition().id;
+  const std::vector<int> order{replica(2), replica(0), replica(1)};
+  for (int broker_id = 1; broker_id <= 3; ++broker_id) broker(broker_id).kill();
+  simulator_.run_for(std::chrono::seconds(20));
+  for (const int broker_id : order) logs_[broker_id].intact_since = BrokerEpoch(1);
+  logs_[order[1]].last_epoch[id] = model::LeaderEpoch(0);
+  logs_[order[0]].last_epoch[id] = logs_[order[2]].last_epoch[id] = model::LeaderEpoch();
+  for (const int broker_id : order) {
+    if (broker_id != order[0]) {
+      simulator_.run_for(std::chrono::seconds(30));
+      EXPECT_EQ(partition().leader, BrokerId());
+    }
+    ASSERT_EQ(add(broker_id).start(), Error());
+  }
+  ASSERT_TRUE(wait_until([&] { return partition().leader.value() == order[1]; }));
+  EXPECT_EQ(isr(), std::vector{order[1]});
+  EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
+}
+
 TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
   start_with_topic();
   const int first = replica(0);

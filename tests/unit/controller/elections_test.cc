@@ -303,6 +303,35 @@ TEST(Reported, WhatIsKnownAlreadyChangesNothing) {
   EXPECT_FALSE(reports(state(kOne, 5, kAll), live(kAll), 4, 20, report(50)));
 }
 
+// What nobody can be waited for
+
+TEST(Remains, TheOneThatHasMostLeadsWhenAllThatAreKnownAreBack) {
+  auto before = state(kNobody, 5, {});
+  before.last_known_elr = {member(2, 20), member(1, 10)};
+  const auto partition = model::PartitionId{};
+  const auto of = [](std::int32_t broker, std::int64_t epoch, std::int32_t last, std::int64_t end) {
+    return Remains{member(broker, epoch), LeaderEpoch(last), model::Offset(end)};
+  };
+  const auto brokers = live({member(1, 11), member(2, 21), member(3, 31)});
+  EXPECT_EQ(text(with_best_remains(before, brokers, partition,
+                                   {of(1, 11, 4, 90), of(2, 21, 5, 70), of(3, 31, 5, 60)})),
+            "2@6 2:21 |  | ");
+  EXPECT_EQ(text(with_best_remains(before, brokers, partition,
+                                   {of(1, 11, 5, 90), of(2, 21, 5, 70), of(3, 31, 5, 95)})),
+            "3@6 3:31 |  | ");
+  const auto lossy =
+      with_best_remains(before, brokers, partition, {of(1, 11, 9, 90), of(2, 21, 5, 70)});
+  EXPECT_EQ(text(lossy), "1@10 1:11 |  | ");
+  EXPECT_EQ(lossy->loss_epoch, LeaderEpoch(10));
+  // Somebody may still have more: one that has not reported, or is away, or may be elected.
+  EXPECT_FALSE(with_best_remains(before, brokers, partition, {of(1, 11, 9, 90), of(3, 31, 5, 70)}));
+  EXPECT_FALSE(with_best_remains(before, live({member(1, 11)}), partition,
+                                 {of(1, 11, 9, 90), of(2, 21, 5, 70)}));
+  const auto all = {of(1, 11, 5, 90), of(2, 21, 5, 70), of(3, 31, 5, 60)};
+  before.elr = {member(3, 30)};
+  EXPECT_FALSE(with_best_remains(before, brokers, partition, all));
+}
+
 // Other ISRs
 
 TEST(WithIsr, WhoComesBackLeavesTheElr) {

@@ -163,7 +163,7 @@ class World {
     const auto before = state_;
     auto next =
         with_reported_replica(state_, replicas_, live(), id, BrokerEpoch(broker.epoch), report);
-    if (!next) return;
+    if (was_best_of_remains(id, next ? *next : state_, report) || !next) return;
     const auto stood = [&](const std::vector<IsrMember>& members) {
       return std::ranges::find(members, id, &IsrMember::broker);
     };
@@ -180,6 +180,22 @@ class World {
     }
     ++losses_;
     confirmed_.resize(common(confirmed_, broker.log));
+  }
+  /// All that are known to have had everything are back, and all may have lost something.
+  bool was_best_of_remains(BrokerId id, const PartitionState& now,
+                           const protocol::ReplicaReport& report) {
+    const auto& broker = brokers_[id];
+    if (now.leader != BrokerId()) return false;
+    std::erase_if(remains_, [&](const auto& one) { return one.member.broker == id; });
+    remains_.push_back({{id, BrokerEpoch(broker.epoch)},
+                        report.last_leader_epoch,
+                        model::Offset(static_cast<std::int64_t>(broker.log.size()))});
+    auto elected = with_best_remains(now, live(), {}, remains_);
+    if (!elected) return false;
+    store(std::move(*elected));
+    ++losses_;
+    confirmed_.resize(common(confirmed_, brokers_.at(state_.leader).log));
+    return true;
   }
   /// Learns of the state, and begins to lead or to follow.
   void look(BrokerId id) {
@@ -318,6 +334,7 @@ class World {
     if (next.isr.size() >= next.min_isr && !next.elr.empty()) wrong_ = "an ELR beside a whole ISR";
     state_ = std::move(next);
     ++version_;
+    if (state_.leader != BrokerId()) remains_.clear();
   }
   /// R1: what was confirmed is with everybody who can be elected.
   void check() {
@@ -342,6 +359,7 @@ class World {
   std::set<BrokerId> live_;
   std::set<BrokerId> leaving_;
   std::vector<std::pair<IsrMember, protocol::IsrProposal>> under_way_;
+  std::vector<Remains> remains_;
   Log confirmed_;
   std::size_t most_confirmed_ = 0;
   int records_ = 0;
