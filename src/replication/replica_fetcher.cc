@@ -116,6 +116,9 @@ asio::awaitable<void> ReplicaFetcher::connect() {
   greeting_.reset();
   if (!opened.connection) {
     trouble(text_of(opened.failure));
+  } else if (!opened.connection->usable()) {
+    // It ended behind its Hello, before anybody could be told.
+    trouble("the connection was lost");
   } else if (stopping_ || partitions_.empty() || address_ != to) {
     opened.connection->close();
   } else {

@@ -69,7 +69,8 @@ class LeaderBroker {
     co_await tasks_.wait();
   }
 
-  bool deaf = false;  ///< answers Hello and reads nothing else
+  int dies_after_hello = 0;  ///< so many connections end right behind the answer to Hello
+  bool deaf = false;         ///< answers Hello and reads nothing else
   int accepted = 0;
   std::deque<Request> open;
   std::vector<protocol::ReplicaFetchRequest> seen;
@@ -105,7 +106,9 @@ class LeaderBroker {
       hello.apis.assign(protocol::kSupportedApis.begin(), protocol::kSupportedApis.end());
       hello.frame_bytes_max = 23 << 20;
       hello.batch_bytes_max = 16 << 20;
-      return send(*connection, frame.head, protocol::encode(hello), {});
+      send(*connection, frame.head, protocol::encode(hello), {});
+      if (dies_after_hello > 0 && dies_after_hello-- > 0) connection->writer.finish();
+      return;
     }
     const auto message = protocol::decode_replica_fetch_request(frame.header);
     if (deaf || !message) return;
@@ -262,6 +265,13 @@ TEST_F(ReplicaFetcherTest, ALeaderThatIsAwayIsTriedUntilItIsBack) {
   broker.answer({leader.to(*subscribed())});
   settle();
   EXPECT_EQ(log.text(), leader.log.text());
+}
+
+TEST_F(ReplicaFetcherTest, AConnectionThatEndsBehindItsHelloIsReplaced) {
+  broker.dies_after_hello = 5;
+  partition = follow(log);
+  EXPECT_TRUE(
+      simulator.run_until([&] { return broker.accepted == 6 && broker.open.size() == 2; }, 30s));
 }
 
 TEST_F(ReplicaFetcherTest, ALeaderThatFellSilentIsLeft) {
