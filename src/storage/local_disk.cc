@@ -1,13 +1,11 @@
 #include "storage/local_disk.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/log.h"
 #include "base/mutants.h"
 #include "storage/disk_files.h"
 #include "storage/sealed_file.h"
-#include "storage/space_reserve.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -21,17 +19,7 @@ constexpr auto kCheckpointSpacing = std::chrono::milliseconds(100);
 /// And after one that could not be written.
 constexpr auto kCheckpointRetry = std::chrono::milliseconds(1000);
 constexpr int kRemovedAtOnce = 32;  // files
-/// Free space above which appends go on, so that they do not stop and go around the mark.
-constexpr std::uint64_t resume_mark(std::uint64_t low_mark) { return low_mark + low_mark / 4; }
-
-constexpr int kNearShare = 10;
 constexpr auto kRemovalPause = std::chrono::milliseconds(5);
-/// The write rate forgets half of what was in so much time.
-constexpr double kRateHalfLifeSeconds = 120;
-
-/// What a reader has not fetched so long after its last fetch is read again if it comes.
-constexpr auto kReadAheadKept = std::chrono::seconds(5);
-
 /// Both need the state that they belong to.
 std::shared_ptr<Flusher> with_write_behind(const std::shared_ptr<DiskState>& state) {
   WriteBehind::Hooks hooks;
@@ -108,23 +96,6 @@ Result<void> LocalDisk::adopt(Refusal& refusal) {
   refusal = {saved.error(), fmt::format("data directory {} cannot be written: {}", state_->path,
                                         saved.error().message())};
   return refusal.error;
-}
-
-/// The logs with the most come first, and as many of them as have half of it all: one stride of
-/// many bytes costs the disk as much as one of few.
-void LocalDisk::write_behind_all() {
-  state_->write_behind->heard();
-  auto dirtiest = logs();
-  std::ranges::sort(dirtiest, std::ranges::greater{},
-                    [](const LogPtr& log) { return log->dirty_bytes(); });
-  std::uint64_t left = state_->write_behind->dirty() / 2;
-  for (const auto& log : dirtiest) {
-    const auto bytes = log->dirty_bytes();
-    if (bytes == 0) break;
-    log->worker().post([log] { log->write_behind(LocalLog::Behind::everything); });
-    if (bytes >= left) break;
-    left -= bytes;
-  }
 }
 
 std::string LocalDisk::path_of(std::string_view name) const {
@@ -401,42 +372,6 @@ asio::awaitable<void> LocalDisk::keep_memory_logs_synced() {
   }
 }
 
-asio::awaitable<void> LocalDisk::keep_watermarks() {
-  while (true) {
-    const bool running = co_await pause(state_->config.watermark_interval);
-    if (!running) co_return;
-    static_cast<void>(co_await write_watermarks());
-  }
-}
-
-Watermarks LocalDisk::watermarks() const {
-  Watermarks marks;
-  for (const auto& [id, log] : logs_) {
-    const Offset mark = log->recent_high_watermark_hint();
-    if (mark >= Offset(0)) marks.emplace(id, mark);
-  }
-  return marks;
-}
-
-/// Hints: on a full disk the old ones must do.
-asio::awaitable<Result<void>> LocalDisk::write_watermarks() {
-  auto marks = watermarks();
-  if (marks == watermarks_written_) co_return Result<void>();
-  const auto path = path_of(kWatermarksFile);
-  Result<void> saved;
-  const auto work = [&] {
-    saved = save_sealed(state_->files, path, kWatermarksMagic, encode_watermarks(marks));
-  };
-  co_await state_->executor.run(work);
-  if (saved) {
-    watermarks_written_ = std::move(marks);
-  } else if (saved.error() != make_error_code(base::BaseErrc::no_space)) {
-    state_->fail("write", path, saved.error());
-    co_return make_error_code(StorageErrc::disk_failed);
-  }
-  co_return Result<void>();
-}
-
 asio::awaitable<void> LocalDisk::keep_retention() {
   while (true) {
     const bool running = co_await pause(state_->config.retention_interval);
@@ -447,79 +382,6 @@ asio::awaitable<void> LocalDisk::keep_retention() {
       co_await run_on(log->worker(), std::move(pass));
     }
   }
-}
-
-asio::awaitable<void> LocalDisk::watch_space() {
-  for (;;) {
-    // Near the mark a second may be too long: a small disk is written full in less.
-    const bool near = !state_->full() && free_bytes_ < 4 * low_mark_bytes_;
-    const auto interval = state_->config.space_interval / (near ? kNearShare : 1);
-    const bool go = co_await pause(interval);  // named: GCC bug 106188
-    if (!go) co_return;
-    if (state_->write_behind->wants_more()) write_behind_all();
-    state_->read_ahead.drop_unused_since(state_->home.now() - kReadAheadKept);
-    co_await check_space();
-  }
-}
-
-/// REC-6: refuses appends before the disk is quite full, and takes them again with some space.
-asio::awaitable<void> LocalDisk::check_space() {
-  if (checking_space_ || state_->failed()) co_return;
-  checking_space_ = true;
-  note_write_rate();
-  const std::uint64_t used = used_bytes();
-  Result<std::uint64_t> free = make_error_code(StorageErrc::closed);
-  const auto work = [&] { free = look_at_space(used); };
-  co_await state_->executor.run(work);
-  checking_space_ = false;
-  if (!free) co_return;
-  free_bytes_ = *free;
-  low_mark_bytes_ = low_mark(*free, used);
-  if (free_bytes_ < low_mark_bytes_) {
-    state_->set_full(true);
-  } else if (free_bytes_ >= resume_mark(low_mark_bytes_)) {
-    state_->set_full(false);
-  }
-}
-
-std::uint64_t LocalDisk::low_mark(std::uint64_t free, std::uint64_t used) const {
-  return std::min(state_->config.low_mark_bytes, (free + used) / 10);
-}
-
-/// On a disk thread. With space to spare it makes one slice of the reserve that is missing.
-Result<std::uint64_t> LocalDisk::look_at_space(std::uint64_t used) {
-  MQ_TRY(const auto free, state_->files.free_bytes(state_->path));
-  const std::uint64_t slice = reserve_slice_bytes(free + used);
-  if (!reserve_said_) {
-    reserve_said_ = true;
-    if (slice == 0) {
-      base::log_warning("storage", "disk {} is too small to keep anything back for when it is full",
-                        state_->path);
-    } else {
-      base::log_info("storage", "disk {}: {} bytes are kept back for when it is full", state_->path,
-                     slice * kReserveSlices);
-    }
-  }
-  const bool room = free >= resume_mark(low_mark(free, used)) + slice * kReserveSlices;
-  for (int n = 0; room && n < kReserveSlices; ++n) {
-    if (!keep_reserve_slice(state_->files, state_->path, slice)) break;
-  }
-  return free;
-}
-
-/// Appended bytes per second, of which the newest count most.
-void LocalDisk::note_write_rate() {
-  const auto now = state_->home.now();
-  const std::uint64_t bytes = state_->appended_bytes();
-  const double seconds = std::chrono::duration<double>(now - rated_at_).count();
-  if (rated_at_ == base::TimePoint{}) {
-    rated_at_ = now;
-  } else if (seconds > 0) {
-    const double share = 1 - std::exp2(-seconds / kRateHalfLifeSeconds);
-    write_rate_ += (static_cast<double>(bytes - rated_bytes_) / seconds - write_rate_) * share;
-    rated_at_ = now;
-  }
-  rated_bytes_ = bytes;
 }
 
 void LocalDisk::state_changed() {

@@ -77,7 +77,7 @@ class LocalDisk final : public Disk {
   };
   struct RecoveryRun;
 
-  // Recovery (local_disk_recovery.cc).
+  // Recovery (local_disk_recovery.cc, local_disk_recovery_logs.cc).
   Result<Found> look();
   Result<void> begin_run();
   Result<void> put_away_unknown(Found& found, const std::set<model::PartitionId>& known,

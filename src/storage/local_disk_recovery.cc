@@ -1,12 +1,12 @@
+#include "storage/local_disk_recovery.h"
+
 #include <algorithm>
 
 #include "base/log.h"
 #include "base/mutants.h"
 #include "base/run_on.h"
-#include "storage/local_disk.h"
 #include "storage/log_files.h"
 #include "storage/sealed_file.h"
-#include "storage/space_reserve.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
@@ -20,56 +20,8 @@ constexpr std::size_t kParallel = 4;
 constexpr auto kProgressInterval = std::chrono::seconds(1);
 
 bool is_missing(const Error& error) { return error == make_error_code(base::BaseErrc::not_found); }
-bool is_full(const Error& error) {
-  return error == make_error_code(base::BaseErrc::no_space) ||
-         error == make_error_code(StorageErrc::storage_full);
-}
-
-/// Its confirmed ends may have counted before they were durable.
-bool counts_as_memory(const JournalLogState& state) {
-  const Offset durable = std::max(state.durable, state.recovery_point.offset);
-  return state.durability == model::Durability::memory || state.disk_from > durable;
-}
-
-/// What the segments may lack.
-std::uint64_t journal_bytes(const ReplayedLog& log) {
-  std::uint64_t bytes = kRoomToWork;
-  for (const auto& write : log.writes) bytes += write.bytes;
-  return bytes;
-}
-
-/// Does something that takes space, with the reserve when there is none.
-template <class Attempt>
-auto with_reserve(DiskState& disk, Attempt attempt) -> decltype(attempt()) {
-  auto done = attempt();
-  while (!done && is_full(done.error()) && give_up_reserve_slice(disk.files, disk.path))
-    done = attempt();
-  return done;
-}
 
 }  // namespace
-
-/// One recover() call, shared by the coroutines that work on it.
-struct LocalDisk::RecoveryRun {
-  explicit RecoveryRun(base::Runtime& home) : wake(home) {}
-
-  std::vector<LogSpec> specs;
-  std::set<PartitionId> known;
-  std::set<base::Uuid> deleting;
-  std::size_t next = 0;
-  Found found;
-  RecoverySummary summary;
-  RecoveryProgress progress;
-  std::function<void(const RecoveryProgress&)> report;
-  Error error;
-  bool early = false;             // the journal has begun: a recovered partition may be served
-  std::size_t in_checkpoint = 0;  // partitions that were done when the newest one was written
-  /// With a cut that was not done: the checkpoint comes first, then the journal may forget it, then
-  /// they are served.
-  std::vector<PartitionId> cut;
-  bool ended = false;
-  base::WaitList wake;
-};
 
 asio::awaitable<Result<RecoverySummary>> LocalDisk::recover(
     std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
@@ -455,185 +407,6 @@ Result<void> LocalDisk::put_away_unknown(Found& found, const std::set<PartitionI
     base::log_warning("storage", "disk {}: left alone, not files of mq: {}", state_->path, names);
   }
   return {};
-}
-
-asio::awaitable<void> LocalDisk::recover_some(RecoveryRun& run) {
-  while (run.next < run.specs.size() && !run.error) {
-    const LogSpec spec = run.specs[run.next++];
-    const auto recorded = co_await record_lost(spec, run);
-    if (!recorded) {
-      run.error = recorded.error();
-      co_return;
-    }
-    Result<RecoveredLog> recovered = make_error_code(StorageErrc::closed);
-    const auto work = [&] { recovered = recover_one(spec, run.found); };
-    co_await state_->executor.run(work);
-    if (!recovered) {
-      run.error = recovered.error();
-      co_return;
-    }
-    const auto admitted = admit(spec, *std::move(recovered), run);
-    if (!admitted) {
-      run.error = admitted.error();
-      co_return;
-    }
-    ++run.progress.partitions_done;
-    if (run.early && std::ranges::count(run.cut, spec.id) == 0) say_ready(spec.id);
-  }
-}
-
-bool LocalDisk::is_listed(const PartitionId& id, const Found& found) const {
-  return found.replay && !found.replay->lost && found.replay->logs.contains(id);
-}
-
-/// What was confirmed of it may have been in the directory alone, and nothing else will tell at the
-/// next start: what was synced takes it offline.
-bool LocalDisk::lost_with_its_directory(const PartitionId& id, const Found& found) const {
-  if (found.directories.contains(id) || !is_listed(id, found)) return false;
-  const auto& state = found.replay->logs.at(id).state;
-  return !begins_anew(state) && counts_as_memory(state);
-}
-
-/// Durably before its directory is made anew.
-asio::awaitable<Result<void>> LocalDisk::record_lost(const LogSpec& spec, const RecoveryRun& run) {
-  if (!run.early || !lost_with_its_directory(spec.id, run.found)) co_return Result<void>();
-  if (run.found.replay->logs.at(spec.id).state.recovery_point.offset > Offset(0))
-    co_return Result<void>();
-  journal_->note(spec.id, JournalCreate{spec.settings.durability, broker_epoch_});
-  const auto noted = co_await journal_settled();
-  co_return noted;
-}
-
-/// Rule by rule what may be missing in this replica alone.
-void LocalDisk::note_replica(const LogSpec& spec, const Found& found, bool offline) {
-  Replica replica{-1, spec.settings.durability == model::Durability::memory};
-  if (is_listed(spec.id, found)) {
-    const auto& state = found.replay->logs.at(spec.id).state;
-    replica = {state.intact_since, counts_as_memory(state)};
-  } else if (!found.journal_is_new && !found.replay->lost) {
-    replica.since = broker_epoch_;  // made in this run, or put here by somebody
-  }
-  if (offline || lost_with_its_directory(spec.id, found)) replica.since = broker_epoch_;
-  replicas_[spec.id] = replica;
-}
-
-Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& found) {
-  RecoverySpec wanted;
-  wanted.id = spec.id;
-  wanted.topic_name = spec.topic_name;
-  wanted.directory = path_of(spec.id.text());
-  wanted.checkpoint_lost = found.checkpoint_lost;
-  if (const auto known = found.checkpoint.find(spec.id); known != found.checkpoint.end()) {
-    if (known->second.recovery_point_lost) {
-      wanted.checkpoint_lost = true;
-    } else {
-      wanted.checkpoint = known->second;
-    }
-  }
-  if (found.replay && !found.replay->lost) {
-    wanted.replay = &*found.replay;
-    const auto known = found.replay->logs.find(spec.id);
-    if (known != found.replay->logs.end()) wanted.journal = &known->second;
-    if (wanted.journal && wanted.checkpoint)
-      wanted.checkpoint = merge_checkpoint(*std::move(wanted.checkpoint), *wanted.journal);
-  }
-  if (const auto clean = found.clean.find(spec.id); clean != found.clean.end())
-    wanted.clean = clean->second;
-  const auto attempt = [&]() -> Result<RecoveredLog> {
-    if (found.directories.contains(spec.id)) return recover_log(*state_, wanted);
-    if (wanted.journal && begins_anew(wanted.journal->state)) {
-      wanted.start = wanted.journal->state.log_start;
-      MQ_TRY_VOID(create_log_files(*state_, std::span(&wanted, 1)));
-      return recover_log(*state_, wanted);
-    }
-    const bool synced =
-        (wanted.checkpoint && wanted.checkpoint->recovery_point.offset > Offset(0)) ||
-        (wanted.journal && wanted.journal->state.recovery_point.offset > Offset(0));
-    if (synced) {
-      RecoveredLog lost;
-      lost.failure = StorageErrc::partition_corrupt;
-      lost.problem = "its directory is missing";
-      base::log_error("storage", "partition {} ({}) is offline: {}", spec.id.text(),
-                      spec.topic_name, lost.problem);
-      return lost;
-    }
-    MQ_TRY(auto made, create_log_files(*state_, std::span(&wanted, 1)));
-    // All of it may be in the journal.
-    if (wanted.journal && !wanted.journal->writes.empty()) return recover_log(*state_, wanted);
-    return std::move(made.front());
-  };
-  auto recovered = with_reserve(*state_, attempt);
-  if (recovered) return recovered;
-  if (!is_full(recovered.error())) {
-    state_->fail("recovery", wanted.directory, recovered.error());
-    return recovered;
-  }
-  base::log_error("storage",
-                  "disk {} is full: {} ({}) cannot be recovered; up to {} bytes are needed to put "
-                  "back what the journal holds of it. Nothing was cut",
-                  state_->path, spec.id.text(), spec.topic_name,
-                  wanted.journal ? journal_bytes(*wanted.journal) : kRoomToWork);
-  return make_error_code(StorageErrc::storage_full);
-}
-
-Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run) {
-  run.summary.bytes_scanned += recovered.bytes_scanned;
-  run.summary.producer_bytes_scanned += recovered.producer_bytes_scanned;
-  run.summary.bytes_cut += recovered.bytes_cut;
-  if (recovered.bytes_cut > 0) run.summary.cut.push_back(spec.id);
-  const bool offline = static_cast<bool>(recovered.failure);
-  if (offline) keep_offline(spec, run);
-  note_replica(spec, run.found, offline);
-  MQ_TRY(auto log, open_log(spec, std::move(recovered)));
-  if (!offline) kept_.erase(spec.id);
-  const auto mark = run.found.watermarks.find(spec.id);
-  if (mark != run.found.watermarks.end()) log->set_high_watermark_hint(mark->second);
-  if (!offline && run.early) {
-    if (!run.found.replay->logs.contains(spec.id))
-      journal_->note(spec.id, JournalCreate{spec.settings.durability, broker_epoch_});
-    const auto known = run.found.replay->logs.find(spec.id);
-    if (known != run.found.replay->logs.end() && known->second.state.cut) {
-      run.cut.push_back(spec.id);
-    } else {
-      log->note_recovered();
-    }
-  }
-  logs_[spec.id] = std::move(log);
-  return {};
-}
-
-/// What is known of its recovery point stays known: at no later start may it be cut either.
-void LocalDisk::keep_offline(const LogSpec& spec, RecoveryRun& run) {
-  run.summary.offline.push_back(spec.id);
-  const auto known = run.found.checkpoint.find(spec.id);
-  LogCheckpoint keep;
-  if (known != run.found.checkpoint.end()) {
-    keep = known->second;
-  } else {
-    keep.recovery_point_lost = true;
-  }
-  keep.id = spec.id;
-  const auto& replay = run.found.replay;
-  const auto in_journal = replay ? replay->logs.find(spec.id) : decltype(replay->logs.end())();
-  JournalLogState state = created_log({spec.settings.durability, broker_epoch_});
-  bool has_state = true;
-  if (replay && !replay->lost && in_journal != replay->logs.end()) {
-    // What it held is in the segments now, as far as it could be read.
-    state = in_journal->second.state;
-    state.durable = in_journal->second.bound();
-    state.end = state.recovery_point.offset;
-  } else if (!keep.recovery_point_lost) {
-    state.recovery_point = keep.recovery_point;
-    state.end = state.durable = keep.recovery_point.offset;
-  } else {
-    has_state = false;
-  }
-  if (has_state && run.early) {
-    journal_->give_up(spec.id, state);
-  } else if (has_state) {
-    kept_states_[spec.id] = state;
-  }
-  kept_[spec.id] = std::move(keep);
 }
 
 }  // namespace mq::storage
