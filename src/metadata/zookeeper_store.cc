@@ -70,6 +70,11 @@ std::optional<MultiResult> refuse_root(const std::vector<Operation>& operations)
   return result;
 }
 
+/// "/" exists always, also where the chroot is not made yet.
+bool is_root_to_be(const Request& request) {
+  return request.path == "/" && request.reply.error == make_error_code(MetadataErrc::not_found);
+}
+
 class ZooKeeperStore final : public MetadataStore {
  public:
   ZooKeeperStore(ZooKeeperOptions options, base::Runtime& runtime)
@@ -88,11 +93,9 @@ class ZooKeeperStore final : public MetadataStore {
 
   asio::awaitable<Result<void>> open() {
     MQ_CO_TRY_VOID(co_await begin_session(options_.connect_timeout));
-    const auto there = co_await get("/");
-    chroot_there_ = there.has_value();
-    if (there || there.error() == make_error_code(MetadataErrc::not_found))
-      co_return Result<void>();
-    co_return there.error();
+    const Error error = co_await look_for_chroot();
+    if (!error || error == make_error_code(MetadataErrc::not_found)) co_return Result<void>();
+    co_return error;
   }
 
   asio::awaitable<Result<Node>> get(std::string path) override;
@@ -117,6 +120,7 @@ class ZooKeeperStore final : public MetadataStore {
  private:
   // The session
   asio::awaitable<Result<void>> begin_session(base::Duration limit);
+  asio::awaitable<Error> look_for_chroot();
   asio::awaitable<Result<void>> make_chroot();
   void reach();
   void stop_reaching();
@@ -153,6 +157,7 @@ class ZooKeeperStore final : public MetadataStore {
   bool reaching_ = false;
   bool connected_ = false;
   bool chroot_there_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // of calls that outlive the store
   bool lost_ = false;
   bool closed_ = false;
   bool sync_needed_ = false;
@@ -182,26 +187,36 @@ asio::awaitable<Result<void>> ZooKeeperStore::begin_session(base::Duration limit
   co_return make_error_code(MetadataErrc::unavailable);
 }
 
-/// Before the first write: whoever only looks, at a path that is wrong, leaves nothing behind.
+asio::awaitable<Error> ZooKeeperStore::look_for_chroot() {
+  const std::weak_ptr<bool> alive = alive_;
+  const auto request = new_request(Request::Kind::get, "/");
+  co_await wait_for(request);
+  if (alive.expired()) co_return make_error_code(MetadataErrc::unavailable);
+  if (!request->reply.error) chroot_there_ = true;
+  co_return request->reply.error;
+}
+
+/// Before the first write or watch: whoever only looks, at a path that is wrong, leaves nothing
+/// behind.
 asio::awaitable<Result<void>> ZooKeeperStore::make_chroot() {
   if (options_.chroot.empty() || chroot_there_) co_return Result<void>();
   Error error;
+  const std::weak_ptr<bool> alive = alive_;
   for (int tries = 0; tries < kChrootTries; ++tries) {
-    const auto there = co_await get("/");
-    if (there) {
-      chroot_there_ = true;
-      co_return Result<void>();
-    }
-    error = there.error();
+    error = co_await look_for_chroot();
+    if (!error) co_return Result<void>();
     if (error != make_error_code(MetadataErrc::not_found)) break;
     const auto request = new_request(Request::Kind::make_chroot);
     co_await wait_for(request);
+    if (alive.expired()) co_return make_error_code(MetadataErrc::unavailable);
     // What became of it shows when it is read again.
     error = request->reply.error;
     const bool done =
         !error || is_lost(error) || error == make_error_code(MetadataErrc::already_exists);
     if (!done) break;
   }
+  // Whatever was to follow has not been sent.
+  if (is_lost(error)) error = make_error_code(MetadataErrc::unavailable);
   co_return error;
 }
 
@@ -447,6 +462,7 @@ asio::awaitable<Result<Node>> ZooKeeperStore::get(std::string path) {
   if (check_path(path)) co_return make_error_code(MetadataErrc::invalid_path);
   const auto request = new_request(Request::Kind::get, std::move(path));
   co_await wait_for(request);
+  if (is_root_to_be(*request)) co_return Node{};
   if (request->reply.error) co_return request->reply.error;
   if (request->path == "/") co_return Node{};
   co_return std::move(request->reply.node);
@@ -471,7 +487,7 @@ asio::awaitable<Result<std::vector<std::optional<Node>>>> ZooKeeperStore::get_ma
     co_await wait_for_end(request);
     const Error error = request->reply.error;
     if (error && error != make_error_code(MetadataErrc::not_found)) co_return error;
-    if (error)
+    if (error && !is_root_to_be(*request))
       found.emplace_back();
     else if (request->path == "/")
       found.emplace_back(Node{});
@@ -485,6 +501,7 @@ asio::awaitable<Result<std::vector<std::string>>> ZooKeeperStore::children(std::
   if (check_path(path)) co_return make_error_code(MetadataErrc::invalid_path);
   const auto request = new_request(Request::Kind::children, std::move(path));
   co_await wait_for(request);
+  if (is_root_to_be(*request)) co_return std::vector<std::string>();
   if (request->reply.error) co_return request->reply.error;
   auto names = std::move(request->reply.names);
   // ZooKeeper's own, where there is no chroot.
@@ -514,6 +531,9 @@ asio::awaitable<Result<MultiResult>> ZooKeeperStore::multi(std::vector<Operation
 asio::awaitable<Result<void>> ZooKeeperStore::watch(std::string path, WatchKind kind,
                                                     std::function<void()> fire) {
   if (check_path(path)) co_return make_error_code(MetadataErrc::invalid_path);
+  if (!closed_) {
+    MQ_CO_TRY_VOID(co_await make_chroot());
+  }
   const auto request = new_request(Request::Kind::watch, std::move(path));
   request->watch_kind = kind;
   request->fire = std::move(fire);

@@ -291,6 +291,7 @@ TEST_F(ZooKeeperStoreTest, OrderlyCloseEndsTheSessionAtOnce) {
 
 TEST_F(ZooKeeperStoreTest, CallUnderWayIsAnsweredWhenTheStoreGoes) {
   open();
+  ASSERT_TRUE(loop_.run(store_->create("/a", "")));
   world_.relay().hold(true);
   const auto set = begin(store_->set("/a", "x", 0));
   const auto get = begin(store_->get("/a"));
