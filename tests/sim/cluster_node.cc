@@ -50,6 +50,10 @@ broker::Broker* ClusterNode::broker() const noexcept {
   return life_ && !life_->ending && !life_->files.dead() ? life_->broker.get() : nullptr;
 }
 
+broker::Broker* ClusterNode::process() const noexcept {
+  return life_ && !life_->files.dead() ? life_->broker.get() : nullptr;
+}
+
 metadata::ImagePtr ClusterNode::image() const {
   const auto* const alive = broker();
   return alive && alive->core().membership ? alive->core().image() : nullptr;

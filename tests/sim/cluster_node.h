@@ -45,6 +45,8 @@ class ClusterNode {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   /// Of the process that lives; null: none, or it is dead.
   [[nodiscard]] broker::Broker* broker() const noexcept;
+  /// The same, also while it ends in good order, in which it still serves.
+  [[nodiscard]] broker::Broker* process() const noexcept;
   /// Its newest image, null if it has none yet.
   [[nodiscard]] metadata::ImagePtr image() const;
   /// Null unless it leads the cluster and is ready.

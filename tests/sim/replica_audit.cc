@@ -62,8 +62,8 @@ void ReplicaAudit::wrote_state(const model::PartitionId& id,
 
 void ReplicaAudit::observe() {
   for (const auto& node : nodes_) {
-    if (!node->broker()) continue;
-    for (const auto& worker : node->broker()->core().workers) {
+    if (!node->process()) continue;
+    for (const auto& worker : node->process()->core().workers) {
       for (const auto& [id, partition] : worker->partitions().all()) {
         if (partition->replicated() && !partition->failure()) look_at(*node, *partition);
       }
