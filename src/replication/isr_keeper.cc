@@ -8,6 +8,9 @@ namespace {
 
 using Proposals = std::vector<protocol::IsrProposal>;
 
+/// More changes at a time than these are logged as a number.
+constexpr std::size_t kNamedMax = 20;
+
 std::string text_of(const std::vector<IsrMember>& isr) {
   std::string text;
   for (const IsrMember& member : isr)
@@ -42,6 +45,7 @@ asio::awaitable<void> distribute(const PartitionTable& table, const Proposals& p
       continue;
     }
     partition->isr_answered(found->state);
+    if (proposals.size() > kNamedMax) continue;
     if (found->status.ok()) {
       base::log_info("isr", "{}: in sync are {} (version {})", proposal.partition.text(),
                      text_of(found->state.isr), found->state.version);
@@ -50,6 +54,8 @@ asio::awaitable<void> distribute(const PartitionTable& table, const Proposals& p
                         text_of(proposal.isr), found->status.text);
     }
   }
+  if (proposals.size() > kNamedMax)
+    base::log_info("isr", "another ISR was asked for in {} partitions", proposals.size());
   co_return;
 }
 

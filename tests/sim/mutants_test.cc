@@ -70,5 +70,15 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"image_before_confirmed", run_cluster_world, 10}),
     [](const auto& info) { return info.param.name; });
 
+// Those that another rule makes good (the controller looks at registrations too, a new epoch begins
+// with nothing) are found by the tests of replication/isr.h.
+INSTANTIATE_TEST_SUITE_P(
+    Replication, Mutants,
+    ::testing::Values(Mistake{"min_isr_ignored", run_replicated_world, 10},
+                      Mistake{"truncate_to_high_watermark", run_replicated_world, 20},
+                      Mistake{"isr_goes_by_log_end", run_replicated_world, 10},
+                      Mistake{"send_cursor_confirms", run_replicated_world, 10}),
+    [](const auto& info) { return info.param.name; });
+
 }  // namespace
 }  // namespace mq::sim
