@@ -1,6 +1,7 @@
 #include "storage/disk_state.h"
 
 #include "base/log.h"
+#include "storage/storage_format.h"
 
 namespace mq::storage {
 namespace {
@@ -36,6 +37,10 @@ void DiskState::fail(std::string_view operation, const std::string& file, Error 
                   error.message());
   counters.get("storage_disks_failed_total").add();
   announce();
+  // For the next start on this boot; another boot tells by itself, so it need not be synced.
+  executor.submit([&file_system = files, to = path + "/" + std::string(kFailedFile)] {
+    static_cast<void>(file_system.open(to, base::OpenMode::create));
+  });
 }
 
 std::string DiskState::failure_reason() const {

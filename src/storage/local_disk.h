@@ -73,6 +73,7 @@ class LocalDisk final : public Disk {
     std::vector<std::string> strangers;
     std::optional<JournalReplay> replay;
     bool journal_is_new = false;
+    bool disk_failed = false;  // in the run before
     Watermarks watermarks;
   };
   struct RecoveryRun;
@@ -96,6 +97,7 @@ class LocalDisk final : public Disk {
   asio::awaitable<Result<void>> begin_journal_early(RecoveryRun& run);
   asio::awaitable<Result<void>> begin_journal_late(RecoveryRun& run);
   asio::awaitable<Result<void>> write_recovered(const RecoveryRun& run);
+  asio::awaitable<void> forget_failure(const Found& found);
   asio::awaitable<void> watch_recovery(RecoveryRun& run);
   void say_ready(const model::PartitionId& id);
   asio::awaitable<void> recover_some(RecoveryRun& run);
@@ -108,7 +110,7 @@ class LocalDisk final : public Disk {
   Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
   void keep_offline(const LogSpec& spec, RecoveryRun& run);
 
-  // Running (local_disk.cc).
+  // Running (local_disk.cc, local_disk_space.cc).
   [[nodiscard]] std::vector<std::byte> checkpoint_body() const;
   [[nodiscard]] Result<void> may_create(const std::vector<LogSpec>& specs) const;
   Result<LogPtr> open_log(const LogSpec& spec, RecoveredLog recovered);

@@ -75,11 +75,21 @@ asio::awaitable<Result<void>> LocalDisk::recover_all(RecoveryRun& run) {
   }
   // Damage below the bound may have taken anything.
   if (!run.summary.offline.empty()) journal_->set_intact_since({broker_epoch_, broker_epoch_}, {});
+  co_await forget_failure(run.found);
   co_await check_space();
   if (!run.early) {
     for (const auto& spec : run.specs) say_ready(spec.id);
   }
   co_return Result<void>();
+}
+
+/// The journal says durably by now since when the disk can be relied on.
+asio::awaitable<void> LocalDisk::forget_failure(const Found& found) {
+  if (!found.disk_failed) co_return;
+  const auto forget = [&] {
+    static_cast<void>(remove_if_there(state_->files, path_of(kFailedFile)));
+  };
+  co_await state_->executor.run(forget);
 }
 
 /// Everything that comes before single partitions.
@@ -104,10 +114,11 @@ asio::awaitable<Result<void>> LocalDisk::begin_recovery(RecoveryRun& run) {
   run.summary.journal_bytes_read = run.found.replay->bytes_read;
   if (!run.found.journal_is_new) run.summary.journal_problem = run.found.replay->problem;
   if (run.summary.lossy_suspect) {
-    base::log_warning("storage",
-                      "disk {}: the machine went down without a clean stop, or this is another "
-                      "disk: records acknowledged with durability = memory may be missing",
-                      state_->path);
+    base::log_warning(
+        "storage",
+        "disk {}: the machine went down without a clean stop, or this is another "
+        "disk or one that failed: records acknowledged with durability = memory may be missing",
+        state_->path);
   }
   keep_found(run);
   co_return Result<void>();
@@ -225,6 +236,7 @@ Result<LocalDisk::Found> LocalDisk::look() {
     found.journal_group = clean->journal_group;
     for (const auto& log : clean->logs) found.clean.emplace(log.id, log);
   }
+  MQ_TRY(found.disk_failed, files.exists(path_of(kFailedFile)));
   auto marks = load_disk_file(files, path, kWatermarksFile, kWatermarksMagic, decode_watermarks);
   if (marks) found.watermarks = *std::move(marks);
   const auto run = load_disk_file(files, path, kRunMarkerFile, kRunMarkerMagic, decode_run_marker);
@@ -354,18 +366,20 @@ Result<void> LocalDisk::begin_run() {
 /// without a clean stop.
 bool LocalDisk::lossy_suspect(const Found& found) const {
   if (!found_identity_) return false;  // fresh: there was nothing to lose
+  if (found.disk_failed) return true;
   if (!found.journal_is_new && (found.replay->lost || found.replay->damaged)) return true;
   if (found.checkpoint_lost || !found.run || found.run->disk != identity_.disk) return true;
   return !found.has_clean_marker && found.run->boot_id != state_->config.boot_id;
 }
 
 /// What the journal said, moved to this run's epoch where there is reason: a journal that is not
-/// whole, or another disk, for everything; a power cut for what was in the page cache alone.
+/// whole, another disk, or one that failed, for everything; a power cut for what was in the page
+/// cache alone.
 IntactSince LocalDisk::intact_since(const Found& found) const {
   IntactSince intact = found.replay->disk.intact;
   const bool journal = !found.journal_is_new && (found.replay->lost || found.replay->damaged);
   const bool other = !found.run || found.run->disk != identity_.disk;
-  if (journal || other) return {broker_epoch_, broker_epoch_};
+  if (journal || other || found.disk_failed) return {broker_epoch_, broker_epoch_};
   if (lossy_suspect(found)) intact.memory = broker_epoch_;
   return intact;
 }

@@ -54,8 +54,8 @@ std::optional<model::Offset> parse_producers_file_name(std::string_view name) {
 
 bool is_disk_file(std::string_view name) {
   for (const auto ours :
-       {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile, kRunMarkerFile, kReserve,
-        kScrubFile, kWatermarksFile, kDisksFile, kUnknownDirectory, kJournalDirectory}) {
+       {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile, kRunMarkerFile, kFailedFile,
+        kReserve, kScrubFile, kWatermarksFile, kDisksFile, kUnknownDirectory, kJournalDirectory}) {
     if (name == ours || name == std::string(ours) + std::string(kTemporarySuffix)) return true;
   }
   return name.starts_with("metadata.db");

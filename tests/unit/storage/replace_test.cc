@@ -148,6 +148,23 @@ TEST(IntactSince, FollowsTheDurability) {
   EXPECT_EQ(world.disk->intact_since(world.id(5)), 3);  // which is not here
 }
 
+TEST(IntactSince, ADiskThatFailed) {
+  StorageWorld world;
+  world.start(1);
+  world.append(1);
+  ASSERT_TRUE(world.settle());
+  world.files->inject({.operation = FileOperation::sync, .path_part = ".journal"});
+  world.append(1);
+  world.pass(std::chrono::seconds(1));
+  ASSERT_TRUE(world.disk->failed());
+  world.kill();
+  EXPECT_TRUE(world.start(1).lossy_suspect);
+  EXPECT_EQ(world.disk->intact_since(), (storage::IntactSince{2, 2}));
+  world.kill();
+  EXPECT_FALSE(world.start(1).lossy_suspect);
+  EXPECT_EQ(world.disk->intact_since(world.id()), 2);
+}
+
 /// A topic changed to `disk` counts as such once all is durable that was there then.
 TEST(IntactSince, ATopicChangedToDisk) {
   for (const bool settled : {true, false}) {
