@@ -162,31 +162,38 @@ void ClusterAudit::look_at_logs(const ClusterNode& node) {
   }
 }
 
-bool ClusterAudit::agrees(const metadata::ClusterImage& image) const {
+std::string ClusterAudit::disagreement(const metadata::ClusterImage& image) const {
   for (const auto& [name, topic] : image.topics()) {
     for (const auto& assignment : topic->partitions) {
       const auto stored = world_.metadata->nodes.find(layout::partition_state(assignment.id));
-      if (stored == world_.metadata->nodes.end() ||
-          stored->second.version != assignment.version.value() ||
-          assignment.leader == model::BrokerId())
-        return false;
+      if (stored == world_.metadata->nodes.end())
+        return fmt::format("{}-{} is not in the store", name, assignment.id.partition);
+      if (stored->second.version != assignment.version.value())
+        return fmt::format("{}-{} has version {}, in the store {}", name, assignment.id.partition,
+                           assignment.version, stored->second.version);
+      if (assignment.leader == model::BrokerId())
+        return fmt::format("{}-{} has no leader", name, assignment.id.partition);
     }
   }
   const auto stored_topics = std::ranges::count_if(
       world_.metadata->nodes, [](const auto& node) { return below(node.first, layout::kTopics); });
-  return static_cast<std::size_t>(stored_topics) == image.topics().size();
+  if (static_cast<std::size_t>(stored_topics) == image.topics().size()) return {};
+  return fmt::format("{} topics, in the store {}", image.topics().size(), stored_topics);
 }
 
-bool ClusterAudit::all_agree() const {
+std::string ClusterAudit::disagreement() const {
   std::set<std::uint64_t> versions;
   for (const auto& node : nodes_) {
     const auto image = node->image();
-    if (!image || !agrees(*image)) return false;
+    if (!image) return fmt::format("{} has no image", node->name());
+    if (auto why = disagreement(*image); !why.empty())
+      return fmt::format("{}: {}", node->name(), why);
     versions.insert(image->version());
   }
+  if (versions.size() > 1) return "the images differ";
   const auto leaders =
       std::ranges::count_if(nodes_, [](const auto& node) { return node->controller() != nullptr; });
-  return versions.size() == 1 && leaders == 1;
+  return leaders == 1 ? "" : fmt::format("{} controllers", leaders);
 }
 
 }  // namespace mq::sim

@@ -19,7 +19,7 @@ class ClusterAudit {
   /// After each step of the world.
   void observe();
   /// Once all is calm: what every broker believes is what the store says (C7).
-  [[nodiscard]] bool all_agree() const;
+  [[nodiscard]] std::string disagreement() const;
   [[nodiscard]] ReplicaAudit& replicas() noexcept { return replicas_; }
 
  private:
@@ -28,7 +28,7 @@ class ClusterAudit {
   void check_state(const std::string& path);
   void look_at_image(const ClusterNode& node);
   void look_at_logs(const ClusterNode& node);
-  [[nodiscard]] bool agrees(const metadata::ClusterImage& image) const;
+  [[nodiscard]] std::string disagreement(const metadata::ClusterImage& image) const;
 
   struct PartitionSeen {
     std::int32_t leader_epoch = -1;

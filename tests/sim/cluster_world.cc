@@ -402,7 +402,9 @@ void World::calm_down() {
     return std::ranges::none_of(topics_, [](const auto& topic) { return topic.id.is_zero(); });
   };
   if (!wait_for(made, 2min, "topics are not made")) return;
-  wait_for([this] { return audit_->all_agree(); }, 30s, "C7: the brokers do not agree");
+  if (!wait_for([this] { return audit_->disagreement().empty(); }, 30s,
+                "C7: the brokers do not agree"))
+    machine_.simulator.trace(audit_->disagreement());
 }
 
 bool World::caught_up() {
