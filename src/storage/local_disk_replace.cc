@@ -15,7 +15,7 @@ Result<void> LocalDisk::may_replace(const PartitionId& id) const {
   return {};
 }
 
-/// What is durable after each step is a log that is damaged (its directory is missing), or one that
+/// REC-10: what is durable after each step is a log that is damaged (its directory is missing), or one that
 /// begins anew and may be missing something.
 asio::awaitable<Result<void>> LocalDisk::replace_damaged(LogSpec spec, Offset start) {
   MQ_CO_TRY_VOID(may_replace(spec.id));

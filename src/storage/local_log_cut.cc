@@ -223,6 +223,7 @@ asio::awaitable<Result<void>> LocalLog::cut_off(Offset to, LeaderEpoch epoch) {
   co_return co_await end_at(std::move(cut), epoch);
 }
 
+/// LOG-13
 asio::awaitable<Result<void>> LocalLog::begin_anew(Offset start, LeaderEpoch epoch) {
   while (visits_ > 1 && !failure() && !stopping_) co_await wake_.wait();
   if (failure()) co_return failure();
