@@ -15,8 +15,8 @@ Result<void> LocalDisk::may_replace(const PartitionId& id) const {
   return {};
 }
 
-/// REC-10: what is durable after each step is a log that is damaged (its directory is missing), or one that
-/// begins anew and may be missing something.
+/// REC-10: what is durable after each step is a log that is damaged (its directory is missing), or
+/// one that begins anew and may be missing something.
 asio::awaitable<Result<void>> LocalDisk::replace_damaged(LogSpec spec, Offset start) {
   MQ_CO_TRY_VOID(may_replace(spec.id));
   const LogPtr old = logs_.at(spec.id);
