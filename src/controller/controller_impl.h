@@ -146,6 +146,7 @@ class Controller::Impl {
   void add_due_changes(const TopicTree& tree, std::vector<StateChange>& changes) const;
   /// Holds a turn of writes_. What was confirmed is published, also when the rest fails.
   asio::awaitable<Result<void>> write_states(std::vector<StateChange> changes);
+  void forget_remains(const model::PartitionId& id, const metadata::PartitionStateValue& state);
   void confirm(const std::vector<StateChange>& changes, std::size_t first, std::size_t end,
                std::set<base::Uuid>& touched);
   /// Of writes_, for a broker that is registered under this epoch; `envelope` says why not.

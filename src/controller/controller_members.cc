@@ -157,7 +157,11 @@ std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker
   const auto& brokers = members_.live_brokers();
   auto state = with_reported_replica(found->state, replicas, brokers, broker, epoch, report);
   const auto& now = state ? *state : found->state;
-  if (now.leader == model::BrokerId() && std::ranges::count(replicas, broker) > 0) {
+  // One that was known to be complete may be needed later, when whoever leads now is lost too.
+  const bool was_known =
+      std::ranges::count(now.last_known_elr, broker, &model::IsrMember::broker) > 0;
+  const bool may_be_needed = now.leader == model::BrokerId() || was_known;
+  if (may_be_needed && std::ranges::count(replicas, broker) > 0) {
     auto& remains = remains_[report.partition];
     std::erase_if(remains, [&](const auto& one) { return one.member.broker == broker; });
     if (report.state == protocol::ReplicaState::opened)
@@ -209,6 +213,18 @@ asio::awaitable<bool> Controller::Impl::lost_a_member(std::vector<StateChange> c
       added, [this](const auto& member) { return !members_.is_live(member.broker, member.epoch); });
 }
 
+/// While somebody leads only those are still of interest that were known to be complete.
+void Controller::Impl::forget_remains(const model::PartitionId& id,
+                                      const metadata::PartitionStateValue& state) {
+  const auto found = remains_.find(id);
+  if (state.leader == model::BrokerId() || found == remains_.end()) return;
+  std::erase_if(found->second, [&](const auto& one) {
+    return std::ranges::count(state.last_known_elr, one.member.broker, &model::IsrMember::broker) ==
+           0;
+  });
+  if (found->second.empty()) remains_.erase(found);
+}
+
 /// The store has these states now, and each of these nodes a version higher by one.
 void Controller::Impl::confirm(const std::vector<StateChange>& changes, std::size_t first,
                                std::size_t end, std::set<base::Uuid>& touched) {
@@ -220,7 +236,7 @@ void Controller::Impl::confirm(const std::vector<StateChange>& changes, std::siz
     if (partition == nullptr) continue;
     partition->state = change.state;
     partition->version = change.version + 1;
-    if (change.state.leader != model::BrokerId()) remains_.erase(change.id);
+    forget_remains(change.id, change.state);
     touched.insert(change.id.topic);
   }
 }

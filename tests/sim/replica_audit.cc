@@ -37,6 +37,15 @@ storage::PartitionLog* ReplicaAudit::log_of(const model::IsrMember& member,
 
 void ReplicaAudit::wrote_state(const model::PartitionId& id,
                                const metadata::PartitionStateValue& value) {
+  const auto text = [](const std::vector<model::IsrMember>& members) {
+    std::string all;
+    for (const auto& member : members)
+      all += fmt::format(" {}@{}", member.broker.value(), member.epoch.value());
+    return all;
+  };
+  world_.simulator.trace(fmt::format("the store: {} led by {} in epoch {}; ISR{}; ELR{}; once{}",
+                                     id.text(), value.leader, value.leader_epoch, text(value.isr),
+                                     text(value.elr), text(value.last_known_elr)));
   for (const auto& member : value.isr) {
     const auto same = [&](const auto& other) { return other.broker == member.broker; };
     require(std::ranges::count_if(value.isr, same) == 1, "R13: {}: broker {} is twice in the ISR",

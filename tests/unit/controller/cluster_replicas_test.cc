@@ -223,6 +223,26 @@ TEST_F(ClusterReplicas, WhenAllMayHaveLostRecordsTheOneThatHasMostLeadsAtLast) {
   EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
 }
 
+// What a replica said of itself while another one led counts when that one is gone too.
+TEST_F(ClusterReplicas, WhoCameBackBeforeTheLastLeaderWasLostIsNotForgotten) {
+  start_with_topic();
+  const int leader = replica(0);
+  const int early = replica(2);
+  lose(replica(1));
+  lose(early);
+  ASSERT_EQ(isr(), std::vector{leader});
+  ASSERT_EQ(elr(), std::vector{early});
+  logs_[early].intact_since = BrokerEpoch(1);
+  ASSERT_EQ(add(early).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return elr().empty(); }));
+  lose(leader);
+  ASSERT_EQ(partition().leader, BrokerId());
+  logs_[leader].intact_since = BrokerEpoch(1);
+  ASSERT_EQ(add(leader).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return partition().leader != BrokerId(); }));
+  EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
+}
+
 TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
   start_with_topic();
   const int first = replica(0);
