@@ -41,8 +41,8 @@ class ClusterReplicas : public mq::testing::Cluster {
     return ids;
   }
   /// As its leader would ask.
-  protocol::AlterIsrRequest proposal(std::vector<IsrMember> isr) {
-    const auto now = partition();
+  protocol::AlterIsrRequest proposal(std::vector<IsrMember> isr, std::int32_t number = 0) {
+    const auto now = partition(number);
     protocol::AlterIsrRequest request;
     request.broker = now.leader.value();
     request.broker_epoch = broker(now.leader.value()).member.epoch().value();
@@ -225,22 +225,26 @@ TEST_F(ClusterReplicas, WhenAllMayHaveLostRecordsTheOneThatHasMostLeadsAtLast) {
 
 // What a replica said of itself while another one led counts when that one is gone too.
 TEST_F(ClusterReplicas, WhoCameBackBeforeTheLastLeaderWasLostIsNotForgotten) {
-  start_with_topic();
-  const int leader = replica(0);
-  const int early = replica(2);
-  lose(replica(1));
+  start_with_topic(6);
+  const auto& controller = wait_for_controller();
+  std::int32_t number = 0;  // the controller keeps its second replica, and stays
+  while (partition(number).replicas[1] != controller.image()->controller()) ++number;
+  const int leader = replica(0, number);
+  const int early = replica(2, number);
+  ASSERT_TRUE(
+      ask(proposal({registered(leader), registered(early)}, number)).results[0].status.ok());
   lose(early);
-  ASSERT_EQ(isr(), std::vector{leader});
-  ASSERT_EQ(elr(), std::vector{early});
+  ASSERT_EQ(isr(number), std::vector{leader});
+  ASSERT_EQ(elr(number), std::vector{early});
   logs_[early].intact_since = BrokerEpoch(1);
   ASSERT_EQ(add(early).start(), Error());
-  ASSERT_TRUE(wait_until([&] { return elr().empty(); }));
+  ASSERT_TRUE(wait_until([&] { return elr(number).empty(); }));
   lose(leader);
-  ASSERT_EQ(partition().leader, BrokerId());
+  ASSERT_EQ(partition(number).leader, BrokerId());
   logs_[leader].intact_since = BrokerEpoch(1);
   ASSERT_EQ(add(leader).start(), Error());
-  ASSERT_TRUE(wait_until([&] { return partition().leader != BrokerId(); }));
-  EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
+  ASSERT_TRUE(wait_until([&] { return partition(number).leader != BrokerId(); }));
+  EXPECT_EQ(partition(number).loss_epoch, partition(number).leader_epoch);
 }
 
 TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
