@@ -57,13 +57,17 @@ def gap(cluster, name, what, end):
     """The slowest of evenly spaced records, from the moment that each was due: the time in which nothing was taken."""
     topic(cluster, name, partitions=1)
     leader = cluster.brokers[leader_of(cluster, name) - 1]
-    timer = threading.Timer(5, end, [leader])
+
+    def go_and_come_back():
+        end(leader)
+        time.sleep(10)  # longer than a session
+        leader.start()
+
+    timer = threading.Timer(5, go_and_come_back)
     timer.start()
     done = produce(cluster, name, "--rate", "1000", "--duration", "20s", "--linger", "0ms", "--batch-bytes", "16KiB")
     timer.join()
     say("gap", how=what, records=done["records"], failed=done["failed"], longest_ms=round(done["latency_max_us"] / 1e3, 1))
-    leader.start()
-    time.sleep(3)
     cluster.delete(name)
 
 
