@@ -5,11 +5,10 @@ nothing about speed. Wants release binaries, and a ZooKeeper server as the tests
   MQ_BIN=build/release/bin python3 tests/bench/replication_bench.py [rate|e2e|kill|stop ...]
 """
 
-import sys
 import threading
 import time
 
-from cluster_bench import Cluster, say
+from cluster_bench import main, say
 
 PARTITIONS = 12
 
@@ -81,19 +80,5 @@ def stop(cluster):
 
 ALL = {"rate": rate, "e2e": e2e, "kill": kill, "stop": stop}
 
-
-def main():
-    names = sys.argv[1:] or list(ALL)
-    unknown = [name for name in names if name not in ALL]
-    if unknown:
-        sys.exit(f"no measurement {unknown[0]}; known: {', '.join(ALL)}")
-    cluster = Cluster()
-    try:
-        for name in names:
-            ALL[name](cluster)
-    finally:
-        cluster.end()
-
-
 if __name__ == "__main__":
-    main()
+    main(ALL)
