@@ -30,12 +30,9 @@ asio::awaitable<protocol::ControlPartitionsResponse> Controller::Impl::control(
     changes.push_back(std::move(*change));
     changed.push_back(response.results.size() - 1);
   }
-  const auto written = co_await write_states(changes);
-  for (std::size_t i = 0; i < changes.size() && !written; ++i) {
-    const auto* const node = find_partition(changes[i].id);
-    if (node == nullptr || node->version <= changes[i].version)
-      response.results[changed[i]].status = refusal(written.error());
-  }
+  auto outcomes = co_await write_each(std::move(changes));
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    response.results[changed[i]].status = std::move(outcomes[i]);
   response.envelope.metadata_version = image()->version();
   response.envelope.status.broker = config_.broker.value();
   co_return response;

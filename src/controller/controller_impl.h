@@ -145,6 +145,7 @@ class Controller::Impl {
   [[nodiscard]] std::vector<StateChange> due_changes() const;
   void add_due_changes(const TopicTree& tree, std::vector<StateChange>& changes) const;
   /// Holds a turn of writes_. What was confirmed is published, also when the rest fails.
+  asio::awaitable<std::vector<Status>> write_each(std::vector<StateChange> changes);
   asio::awaitable<Result<void>> write_states(std::vector<StateChange> changes);
   void forget_remains(const model::PartitionId& id, const metadata::PartitionStateValue& state);
   void confirm(const std::vector<StateChange>& changes, std::size_t first, std::size_t end,

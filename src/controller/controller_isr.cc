@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "controller/controller_impl.h"
@@ -31,25 +31,24 @@ asio::awaitable<protocol::AlterIsrResponse> Controller::Impl::alter_isr(
   if (!response.envelope.status.ok()) co_return response;
   std::vector<StateChange> changes;
   std::vector<std::size_t> changed;  // their entries
+  std::set<model::PartitionId> named;
   for (std::size_t i = 0; i < request.entries.size(); ++i) {
     const auto& entry = request.entries[i];
     auto& result = response.results.emplace_back();
     result.partition = entry.partition;
-    if (std::ranges::count(changes, entry.partition, &StateChange::id) > 0) {
+    if (named.contains(entry.partition)) {
       result.status = status(WireError::invalid_request, "the partition is named twice");
       continue;
     }
     auto change = change_after(leader, entry, result.status);
     if (!change) continue;
+    named.insert(entry.partition);
     changes.push_back(std::move(*change));
     changed.push_back(i);
   }
-  const auto written = co_await write_states(changes);
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const auto* const node = find_partition(changes[i].id);
-    const bool done = node != nullptr && node->version > changes[i].version;
-    if (!done && !written) response.results[changed[i]].status = refusal(written.error());
-  }
+  auto outcomes = co_await write_each(std::move(changes));
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    response.results[changed[i]].status = std::move(outcomes[i]);
   for (auto& result : response.results) {
     if (const auto* const node = find_partition(result.partition)) result.state = to_message(*node);
   }

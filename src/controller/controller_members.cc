@@ -196,6 +196,19 @@ asio::awaitable<Result<void>> Controller::Impl::write_states(std::vector<StateCh
   co_return error;
 }
 
+/// What became of each: OK once the store has it.
+asio::awaitable<std::vector<Status>> Controller::Impl::write_each(
+    std::vector<StateChange> changes) {
+  const auto written = co_await write_states(changes);
+  std::vector<Status> outcomes;
+  for (const auto& change : changes) {
+    const auto* const node = find_partition(change.id);
+    const bool done = written || (node != nullptr && node->version > change.version);
+    outcomes.push_back(done ? Status() : refusal(written.error()));
+  }
+  co_return outcomes;
+}
+
 /// Nothing was written because a broker that was to come into an ISR has registered anew: the rest
 /// is as it was known.
 asio::awaitable<bool> Controller::Impl::lost_a_member(std::vector<StateChange> changes,

@@ -29,17 +29,20 @@ asio::awaitable<void> collect(const PartitionTable& table, Isr::Registered regis
   }
 }
 
-/// On the partitions' worker. `results` may lack some: nothing is known of them.
+/// On the partitions' worker. `results` are in the order of what was asked for, and may lack some:
+/// nothing is known of them.
 asio::awaitable<void> distribute(const PartitionTable& table, const Proposals& proposals,
                                  const std::vector<protocol::IsrResult>& results) {
+  auto from = results.begin();
   for (const auto& proposal : proposals) {
+    const auto found =
+        std::ranges::find(from, results.end(), proposal.partition, &protocol::IsrResult::partition);
+    if (found != results.end()) from = std::next(found);
     // One that leads in another epoch by now has not asked for this.
     Partition* partition = table.find(proposal.partition);
     if (!partition || !partition->replicated() ||
         partition->isr_state().leader_epoch != proposal.leader_epoch)
       continue;
-    const auto found =
-        std::ranges::find(results, proposal.partition, &protocol::IsrResult::partition);
     if (found == results.end() || found->state.version == model::PartitionVersion()) {
       partition->isr_answered(std::nullopt);
       continue;
