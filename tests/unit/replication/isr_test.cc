@@ -3,28 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "base/mutants.h"
+#include "isr_states.h"
 
 namespace mq::replication {
 namespace {
 
 using std::chrono::seconds;
 
-constexpr LeaderEpoch kEpoch{5};
-
 /// Broker 1 leads, with followers 2 and 3; registrations are 10 × the broker's id.
 class IsrTest : public ::testing::Test {
  protected:
-  static IsrMember member(std::int32_t id) { return {BrokerId(id), BrokerEpoch(10L * id)}; }
-  static std::vector<IsrMember> members(std::initializer_list<std::int32_t> ids) {
-    std::vector<IsrMember> all;
-    for (const auto id : ids) all.push_back(member(id));
-    return all;
-  }
-  static IsrState state_of(std::int32_t version, std::vector<IsrMember> isr,
-                           std::uint32_t min_isr = 2) {
-    return {BrokerId(1), kEpoch, model::PartitionVersion(version), std::move(isr), min_isr};
-  }
-
   void lead(std::vector<IsrMember> isr, std::int64_t log_end = 100, std::uint32_t min_isr = 2) {
     own_ = {Offset(log_end), Offset(log_end), model::Durability::disk};
     isr_.emplace(Isr::Setup{member(1),

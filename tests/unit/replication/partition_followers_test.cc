@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_log.h"
+#include "isr_states.h"
 #include "produced_batch.h"
 #include "replication/partition.h"
 #include "support/run.h"
@@ -12,22 +13,9 @@ namespace {
 
 using testing::FakeLog;
 
-constexpr LeaderEpoch kEpoch{5};
-
 /// Broker 1 leads in epoch 5, with followers 2 and 3; the log has three records of epoch 1.
 class PartitionWithFollowers : public ::testing::Test {
  protected:
-  static IsrMember member(std::int32_t id) { return {BrokerId(id), BrokerEpoch(10L * id)}; }
-  static std::vector<IsrMember> members(std::initializer_list<std::int32_t> ids) {
-    std::vector<IsrMember> all;
-    for (const auto id : ids) all.push_back(member(id));
-    return all;
-  }
-  static IsrState state_of(std::int32_t version, std::vector<IsrMember> isr,
-                           std::uint32_t min_isr = 2) {
-    return {BrokerId(1), kEpoch, model::PartitionVersion(version), std::move(isr), min_isr};
-  }
-
   PartitionWithFollowers() {
     for (int i = 0; i < 3; ++i) {
       auto batch = testing::one_record_batch("old");
