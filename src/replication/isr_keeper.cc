@@ -1,5 +1,7 @@
 #include "replication/isr_keeper.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/run_on.h"
 
