@@ -19,17 +19,21 @@ def available():
 
 
 class ZooKeeper:
-    def __init__(self, example=None):
-        """With short ticks, or as in `example`, but alone, on loopback and in a folder of its own."""
+    def __init__(self, example=None, host="127.0.0.1", wrapper=(), data=None):
+        """With short ticks, or as in `example`, but alone, on loopback and in a folder of its own; or on another host, where
+        `wrapper` runs programs."""
+        self.host = host
+        self.wrapper = list(wrapper)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mq-zookeeper-"))
         self.port = free_port()
         self.config = self.folder / "zoo.cfg"
-        (self.folder / "data").mkdir()
+        self.data = pathlib.Path(data) if data else self.folder / "data"
+        self.data.mkdir(parents=True, exist_ok=True)
         text = "tickTime=500\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
         if example:
             text = re.sub(r"(?m)^(server\.\d+|dataDir|clientPort)=.*\n", "", example.read_text())
         self.config.write_text(
-            f"{text}\ndataDir={self.folder / 'data'}\nclientPortAddress=127.0.0.1\nclientPort={self.port}\n")
+            f"{text}\ndataDir={self.data}\nclientPortAddress={host}\nclientPort={self.port}\n")
         self.process = None
 
     def start(self):
@@ -39,7 +43,7 @@ class ZooKeeper:
     def launch(self):
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
-                ["java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-cp",
+                [*self.wrapper, "java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", "-cp",
                  f"{JAVA / 'zookeeper.jar'}:{JAVA / 'slf4j-simple.jar'}",
                  "org.apache.zookeeper.server.quorum.QuorumPeerMain", str(self.config)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -55,7 +59,7 @@ class ZooKeeper:
 
     def ask(self, word):
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as link:
+            with socket.create_connection((self.host, self.port), timeout=1) as link:
                 link.sendall(word.encode())
                 answer = b""
                 while piece := link.recv(65536):

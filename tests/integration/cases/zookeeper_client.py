@@ -5,8 +5,8 @@ import struct
 
 
 class ZooKeeperClient:
-    def __init__(self, port):
-        self.stream = socket.create_connection(("127.0.0.1", port), timeout=10)
+    def __init__(self, port, host="127.0.0.1"):
+        self.stream = socket.create_connection((host, port), timeout=10)
         self.number = 0
         self.send(struct.pack(">iqiqi", 0, 0, 10000, 0, 16) + bytes(16))
         self.receive()
@@ -47,8 +47,23 @@ class ZooKeeperClient:
         return struct.pack(">i", len(data)) + data
 
     def get(self, path):
+        return self.read(path)[0]
+
+    def read(self, path):
+        """Value, version, and whether it goes with a session."""
         answer = self.call(4, self.text(path) + b"\0")
-        return answer[4:4 + max(0, struct.unpack(">i", answer[:4])[0])]
+        end = 4 + max(0, struct.unpack(">i", answer[:4])[0])
+        _, _, _, _, version, _, _, owner = struct.unpack(">qqqqiiiq", answer[end:end + 52])
+        return answer[4:end], version, owner != 0
+
+    def children(self, path):
+        answer = self.call(8, self.text(path) + b"\0")
+        count, at, names = struct.unpack(">i", answer[:4])[0], 4, []
+        for _ in range(count):
+            size = struct.unpack(">i", answer[at:at + 4])[0]
+            names.append(answer[at + 4:at + 4 + size].decode())
+            at += 4 + size
+        return sorted(names)
 
     def set(self, path, value):
         self.call(5, self.text(path) + self.text(value) + struct.pack(">i", -1))

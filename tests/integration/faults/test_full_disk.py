@@ -4,82 +4,15 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases"))
 from daemon import Case, wait_until  # noqa: E402
+from small_disk import SmallDisk  # noqa: E402
 
 SKIPPED = 77
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: {done.stdout}{done.stderr}")
-
-
-class SmallDisk:
-    """A file system in a file. The mounts are this process's own and end with it."""
-
-    def __init__(self, kind, mebibytes, *options):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="mq-small-"))
-        self.kind = kind
-        self.image = self.folder / "image"
-        self.path = self.folder / "mount"
-        self.path.mkdir()
-        with open(self.image, "wb") as file:
-            file.truncate(mebibytes << 20)
-        if kind == "ext4":
-            run("mkfs.ext4", "-q", "-F", "-m", "0", *options, str(self.image))
-        else:
-            run("mkfs.xfs", "-q", "-f", *options, str(self.image))
-        run("mount", "-o", "loop", str(self.image), str(self.path))
-
-    def end(self):
-        subprocess.run(["umount", str(self.path)], capture_output=True, timeout=60)
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def free(self):
-        stats = os.statvfs(self.path)
-        return stats.f_bavail * stats.f_frsize
-
-    def fill(self, leave=0):
-        """Somebody else's file takes what is free."""
-        with open(self.path / f"ballast-{time.monotonic_ns()}", "wb") as file:
-            piece = b"b" * 65536
-            try:
-                while self.free() > leave:
-                    file.write(piece[:max(1, min(len(piece), self.free() - leave))])
-                    file.flush()
-            except OSError:
-                pass
-            try:
-                os.fsync(file.fileno())
-            except OSError:
-                pass
-
-    def fill_inodes(self):
-        folder = self.path / "inodes"
-        folder.mkdir(exist_ok=True)
-        number = len(list(folder.iterdir()))
-        try:
-            while True:
-                (folder / str(number)).touch()
-                number += 1
-        except OSError:
-            return number
-
-    def give_back(self):
-        for file in self.path.glob("ballast-*"):
-            file.unlink()
-        shutil.rmtree(self.path / "inodes", ignore_errors=True)
-
-    def shut_down(self):
-        run("xfs_io", "-x", "-c", "shutdown", str(self.path))
 
 
 class OnSmallDisks(Case):

@@ -16,7 +16,7 @@ from zookeeper import available  # noqa: E402
 
 class ThreeReplicas(Replicated):
     def starts(self):
-        return [one["log_start_offset"] for one in self.partitions()]
+        return [one["log_start_offset"] for one in self.nodes[1].describe(TOPIC)["partitions"]]
 
     def test_all_replicas_are_in_sync_from_the_start(self):
         self.wait_until_whole()
