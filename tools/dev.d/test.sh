@@ -9,7 +9,7 @@ run_ctest() {
   shift
   folder=$(build_root)/$preset
   say "testing $preset: ctest $*"
-  TMPDIR=$test_scratch "${test_wrapper[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 "$@" </dev/null || status=$?
+  TMPDIR=$test_scratch "${test_wrapper[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 3 "$@" </dev/null || status=$?
   return "$status"
 }
 
@@ -70,7 +70,7 @@ dev_chaos() {
     shift
   done
   dev_setup test
-  quiet_build dev mqbroker mqctl
+  quiet_build dev mqbroker mqctl fault_load
   MQ_BIN=$(build_root)/dev/bin MQ_CHAOS_SECONDS=$seconds env ${seed:+"MQ_CHAOS_SEED=$seed"} \
     python3 -B "$root/tests/integration/faults/chaos.py" </dev/null || fail 1 "chaos found something, or could not run"
 }
