@@ -81,6 +81,9 @@ struct DiskConfig {
   std::uint64_t journal_file_bytes_min = std::uint64_t{1} << 20;
   std::uint64_t journal_file_bytes_max = std::uint64_t{64} << 20;
   std::uint32_t journal_files_max = 10;
+  /// A file is used as soon as so much of it is there, and grows on by so much at once: groups have
+  /// to wait for one piece at most.
+  std::uint64_t journal_grow_bytes = std::uint64_t{4} << 20;
   /// More of one partition than this in one round is synced in its segment instead: from about
   /// here on writing it twice takes a disk with a head longer than three or four turns.
   std::uint64_t journal_bypass_bytes = std::uint64_t{4} << 20;

@@ -10,6 +10,13 @@ namespace {
 
 /// From so many logs on one sync of the whole file system costs less than one for each file.
 constexpr std::size_t kTogetherFrom = 16;
+/// Logs of one step: as few as still pay for the file system's own writes, and more as long as a
+/// step holds others up for a moment only. Where so many take no longer there is no head to move.
+constexpr std::size_t kStepLogsMin = 8;
+constexpr std::size_t kStepLogsMax = 4096;
+constexpr std::size_t kNoHeadFrom = 256;
+constexpr auto kShortStep = std::chrono::milliseconds(40);
+constexpr auto kLongStep = std::chrono::milliseconds(160);
 
 bool is_behind(const SyncPoint& point, const SyncPoint& other) {
   return std::tie(point.offset, point.segment_base, point.position) <
@@ -17,6 +24,12 @@ bool is_behind(const SyncPoint& point, const SyncPoint& other) {
 }
 
 }  // namespace
+
+Flusher::Flusher(std::shared_ptr<DiskState> disk)
+    : disk_(std::move(disk)),
+      syncs_(disk_->counters.get("storage_syncs_total")),
+      steps_(disk_->counters.get("storage_sync_steps_total")),
+      step_logs_(kStepLogsMin) {}
 
 Result<void> Flusher::hold(const std::string& path) {
   MQ_TRY(held_, disk_->files.open(path, base::OpenMode::read));
@@ -27,18 +40,32 @@ void Flusher::request(const std::shared_ptr<LogSync>& log, const SyncPoint& end)
   request({{log, end}});
 }
 
-void Flusher::request(const std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>>& wanted) {
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& [log, end] : wanted) {
-      if (log->closed_) continue;
-      // A request from another thread may be older than the log's newest segment.
-      if (is_behind(log->target_, end)) log->target_ = end;
-      queue_locked(log);
-    }
-    if (round_running_ || queue_.empty()) return;
-    round_running_ = true;
+void Flusher::request(const Wanted& wanted) {
+  std::unique_lock lock(mutex_);
+  for (const auto& [log, end] : wanted) {
+    if (log->closed_) continue;
+    // A request from another thread may be older than the log's newest segment.
+    if (is_behind(log->target_, end)) log->target_ = end;
+    queue_locked(log);
   }
+  begin_round_if_wanted(std::move(lock));
+}
+
+void Flusher::request_without_hurry(const Wanted& wanted) {
+  std::unique_lock lock(mutex_);
+  for (const auto& [log, end] : wanted) {
+    if (log->closed_) continue;
+    if (is_behind(log->target_, end)) log->target_ = end;
+    if (std::exchange(log->queued_for_step_, true)) continue;
+    without_hurry_.push_back(log);
+  }
+  begin_round_if_wanted(std::move(lock));
+}
+
+void Flusher::begin_round_if_wanted(std::unique_lock<std::mutex> lock) {
+  if (round_running_ || (queue_.empty() && without_hurry_.empty())) return;
+  round_running_ = true;
+  lock.unlock();
   submit_round();
 }
 
@@ -54,15 +81,11 @@ void Flusher::expect_image(LogSync& log) {
 }
 
 void Flusher::image_written(const std::shared_ptr<LogSync>& log) {
-  {
-    std::lock_guard lock(mutex_);
-    if (--log->images_ > 0 || !log->wants_sync_ || log->closed_) return;
-    log->wants_sync_ = false;
-    queue_locked(log);
-    if (round_running_) return;
-    round_running_ = true;
-  }
-  submit_round();
+  std::unique_lock lock(mutex_);
+  if (--log->images_ > 0 || !log->wants_sync_ || log->closed_) return;
+  log->wants_sync_ = false;
+  queue_locked(log);
+  begin_round_if_wanted(std::move(lock));
 }
 
 std::uint64_t Flusher::syncs_begun(const LogSync& log) const noexcept {
@@ -115,7 +138,9 @@ void Flusher::set_epoch_starts(LogSync& log, std::vector<EpochStart> epoch_start
 void Flusher::close(LogSync& log) {
   std::lock_guard lock(mutex_);
   log.closed_ = true;
-  std::erase_if(queue_, [&](const auto& queued) { return queued.get() == &log; });
+  const auto is_it = [&](const auto& queued) { return queued.get() == &log; };
+  std::erase_if(queue_, is_it);
+  std::erase_if(without_hurry_, is_it);
 }
 
 bool Flusher::syncing(const LogSync& log) const {
@@ -152,34 +177,113 @@ void Flusher::submit_round() {
 }
 
 void Flusher::run_round() {
-  std::vector<std::shared_ptr<LogSync>> logs;
+  LogSyncs logs;
+  LogSyncs step;
   {
     std::lock_guard lock(mutex_);
     logs.swap(queue_);
+    step = take_step_locked();
   }
-  std::vector<Job> jobs;
-  for (const auto& log : logs) {
-    if (auto job = take_job(log)) jobs.push_back(*std::move(job));
-  }
-  if (jobs.size() >= kTogetherFrom && held_) {
-    const bool synced = !disk_->failed() && sync_together(jobs).has_value();
-    for (auto& job : jobs) finish(job, synced);
-  } else {
-    for (auto& job : jobs) {
-      // REC-5: after a failed sync nothing is synced again, and nothing counts as durable.
-      const bool synced = !disk_->failed() && sync(job).has_value();
-      finish(job, synced);
-    }
-  }
+  sync_all(logs);
+  sync_step(step);
   {
     std::lock_guard lock(mutex_);
-    round_running_ = !queue_.empty() && !disk_->failed();
+    round_running_ = (!queue_.empty() || !without_hurry_.empty()) && !disk_->failed();
     if (!round_running_) return;
   }
   submit_round();
 }
 
-std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& log) {
+void Flusher::sync_all(const LogSyncs& logs) {
+  auto jobs = take_jobs(logs, false);
+  if (jobs.size() >= kTogetherFrom && held_) {
+    const bool synced = !disk_->failed() && sync_together(jobs).has_value();
+    for (auto& job : jobs) finish(job, synced);
+    return;
+  }
+  for (auto& job : jobs) {
+    // REC-5: after a failed sync nothing is synced again, and nothing counts as durable.
+    const bool synced = !disk_->failed() && sync(job).has_value();
+    finish(job, synced);
+  }
+}
+
+Flusher::LogSyncs Flusher::take_step_locked() {
+  LogSyncs step;
+  while (step.size() < step_logs_ && !without_hurry_.empty()) {
+    step.push_back(std::move(without_hurry_.front()));
+    without_hurry_.pop_front();
+    step.back()->queued_for_step_ = false;
+  }
+  return step;
+}
+
+/// First all of them go to the disk, which puts them in order; the first sync behind that waits for
+/// them, with one commit of the file system for all, and the other syncs find nothing left to do.
+void Flusher::sync_step(const LogSyncs& logs) {
+  auto jobs = take_jobs(logs, true);
+  if (jobs.empty()) return;
+  const auto began = disk_->home.now();
+  const bool together = jobs.size() >= kNoHeadFrom && held_;
+  bool sound = !disk_->failed();
+  if (sound && together) {
+    sound = sync_together(jobs).has_value();
+  } else {
+    for (const auto& job : jobs) start_write_back(job);
+    for (const auto& job : jobs) sound = sound && finish_write_back(job).has_value();
+  }
+  base::Duration waited{};
+  for (auto& job : jobs) {
+    const bool synced = sound && !disk_->failed() && (together || sync(job).has_value());
+    if (&job == &jobs.front()) waited = disk_->home.now() - began;
+    finish(job, synced);
+  }
+  note_step(jobs.size(), waited);
+}
+
+void Flusher::start_write_back(const Job& job) {
+  for (const auto& sealing : job.sealing) sealing.file->start_write_back(0, sealing.segment.bytes);
+  const auto from = job.active_from();
+  if (job.active && from < job.target.position)
+    job.active->start_write_back(from, job.target.position - from);
+}
+
+Result<void> Flusher::finish_write_back(const Job& job) {
+  Result<void> written;
+  for (const auto& sealing : job.sealing) {
+    if (written) written = sealing.file->finish_write_back(0, sealing.segment.bytes);
+  }
+  const auto from = job.active_from();
+  if (written && job.active && from < job.target.position)
+    written = job.active->finish_write_back(from, job.target.position - from);
+  if (!written) disk_->fail("sync_file_range", job.log->directory_, written.error());
+  return written;
+}
+
+void Flusher::note_step(std::size_t logs, base::Duration waited) {
+  steps_.add();
+  std::lock_guard lock(mutex_);
+  if (waited > kLongStep) {
+    step_logs_ = std::max(step_logs_ / 2, kStepLogsMin);
+  } else if (waited < kShortStep && logs >= step_logs_) {
+    step_logs_ = std::min(step_logs_ * 2, kStepLogsMax);
+  }
+}
+
+std::vector<Flusher::Job> Flusher::take_jobs(const LogSyncs& logs, bool step) {
+  std::vector<Job> jobs;
+  for (const auto& log : logs) {
+    auto job = take_job(log, step);
+    if (job && job->idle()) {
+      finish(*job, true);
+    } else if (job) {
+      jobs.push_back(*std::move(job));
+    }
+  }
+  return jobs;
+}
+
+std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& log, bool step) {
   std::lock_guard lock(mutex_);
   log->queued_ = false;
   if (log->closed_) return std::nullopt;
@@ -188,15 +292,21 @@ std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& lo
     return std::nullopt;
   }
   log->syncing_ = true;
-  log->syncs_begun_.fetch_add(1, std::memory_order_release);
   Job job{log,
           log->target_,
+          log->reached_.recovery_point,
           log->active_,
           std::move(log->sealing_),
           std::exchange(log->directory_changed_, false),
           log->cuts_,
           log->dirty_->appended.load()};
   log->sealing_.clear();
+  if (job.idle()) {
+    job.appended = 0;
+  } else {
+    log->in_step_.store(step, std::memory_order_release);
+    log->syncs_begun_.fetch_add(1, std::memory_order_release);
+  }
   return job;
 }
 
@@ -255,6 +365,7 @@ void Flusher::finish(Job& job, bool synced) {
   {
     std::lock_guard lock(mutex_);
     job.log->syncing_ = false;
+    job.log->in_step_.store(false, std::memory_order_release);
     // What was synced before a cut says nothing about what came after it.
     if (job.cuts != job.log->cuts_) synced = false;
     if (synced) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -48,8 +49,10 @@ class LogSync {
   const Ended ended_;
   const Moved moved_;
   std::atomic<std::uint64_t> syncs_begun_{0};
+  std::atomic<bool> in_step_{false};
 
   bool queued_ = false;
+  bool queued_for_step_ = false;
   bool syncing_ = false;
   bool closed_ = false;
   SyncPoint target_;
@@ -63,11 +66,11 @@ class LogSync {
 };
 
 /// Group commit of one disk: one round of fdatasync at a time on the disk executor, which takes
-/// every log that asked meanwhile. Only here do recovery points move (REC-2). Thread-safe.
+/// every log that asked meanwhile, and of those that are in no hurry a few. Only here do recovery
+/// points move (REC-2). Thread-safe.
 class Flusher : public std::enable_shared_from_this<Flusher> {
  public:
-  explicit Flusher(std::shared_ptr<DiskState> disk)
-      : disk_(std::move(disk)), syncs_(disk_->counters.get("storage_syncs_total")) {}
+  explicit Flusher(std::shared_ptr<DiskState> disk);
 
   /// Opens what sync_file_system() is called on, which reports errors from now on. On a disk
   /// thread, before anything is written.
@@ -75,7 +78,17 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
 
   /// Everything up to `end` is written; make it durable soon.
   void request(const std::shared_ptr<LogSync>& log, const SyncPoint& end);
-  void request(const std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>>& wanted);
+  using Wanted = std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>>;
+  void request(const Wanted& wanted);
+  /// The same in steps of a few logs. On a disk with a head each log costs a seek, and whoever
+  /// syncs anything there meanwhile, as the journal does, waits until the disk has done all of
+  /// them: so he waits for one step.
+  void request_without_hurry(const Wanted& wanted);
+  /// The log is synced in such a step, for a moment. What is appended to it meanwhile would be
+  /// written by its sync as well, with seeks of its own.
+  [[nodiscard]] bool in_step(const LogSync& log) const noexcept {
+    return log.in_step_.load(std::memory_order_acquire);
+  }
   /// A block of the log that may be synced already was written again: no sync of the log begins
   /// until image_written() says that its earlier content is in the journal.
   void expect_image(LogSync& log);
@@ -114,16 +127,35 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   struct Job {
     std::shared_ptr<LogSync> log;
     SyncPoint target;
+    SyncPoint reached;  // when the sync began
     std::shared_ptr<base::File> active;
     std::vector<LogSync::Sealing> sealing;
     bool directory_changed = false;
     std::uint64_t cuts = 0;
     std::uint64_t appended = 0;  // of the dirty bytes, when the sync began
+
+    /// All is durable already.
+    [[nodiscard]] bool idle() const {
+      return target == reached && sealing.empty() && !directory_changed;
+    }
+    /// Where in `active` that begins which is to be synced.
+    [[nodiscard]] std::uint64_t active_from() const {
+      return reached.segment_base == target.segment_base ? reached.position : 0;
+    }
   };
+  using LogSyncs = std::vector<std::shared_ptr<LogSync>>;
   void queue_locked(const std::shared_ptr<LogSync>& log);
+  void begin_round_if_wanted(std::unique_lock<std::mutex> lock);
   void submit_round();
   void run_round();
-  std::optional<Job> take_job(const std::shared_ptr<LogSync>& log);
+  void sync_all(const LogSyncs& logs);
+  LogSyncs take_step_locked();
+  void sync_step(const LogSyncs& logs);
+  static void start_write_back(const Job& job);
+  Result<void> finish_write_back(const Job& job);
+  void note_step(std::size_t logs, base::Duration waited);
+  std::vector<Job> take_jobs(const LogSyncs& logs, bool step);
+  std::optional<Job> take_job(const std::shared_ptr<LogSync>& log, bool step);
   Result<void> sync_together(const std::vector<Job>& jobs);
   Result<void> trim_sealing(const Job& job);
   Result<void> sync(const Job& job);
@@ -132,9 +164,12 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
 
   const std::shared_ptr<DiskState> disk_;
   base::Counter& syncs_;  // one per file and round
+  base::Counter& steps_;
   std::shared_ptr<base::File> held_;
   mutable std::mutex mutex_;  // guards everything below and the contents of every LogSync
-  std::vector<std::shared_ptr<LogSync>> queue_;
+  LogSyncs queue_;
+  std::deque<std::shared_ptr<LogSync>> without_hurry_;
+  std::size_t step_logs_;  // so many of them at once
   bool round_running_ = false;
   Progress progress_;
 };

@@ -166,6 +166,7 @@ void Journal::disk_failed() {
 void Journal::end() {
   std::lock_guard lock(mutex_);
   ended_ = true;
+  lock_ = nullptr;
 }
 
 void Journal::conclude(JournalDone done) {
@@ -277,6 +278,7 @@ base::Duration Journal::window() const {
 
 /// A round begins when all are there that took part lately, or when the window closes.
 void Journal::wake_locked() {
+  news_ = true;
   if (phase_ == Phase::running || !begun_ || ended_) return;
   const bool enough = queue_.size() >= expected_logs_;
   if (phase_ == Phase::waiting && !enough) return;
@@ -314,6 +316,7 @@ void Journal::run_round() {
   bool stalled = false;
   round_began_ = disk_->home.now();
   take_new_files();
+  take_growth();
   take_given_up();
   take_unused_images();
   if (!disk_->failed() && make_room(stalled)) {
@@ -349,8 +352,9 @@ void Journal::end_round(bool stalled) {
       }
       loose_.clear();
       queue_.clear();
-    } else if (!stalled &&
-               (!queue_.empty() || !loose_.empty() || !new_files_.empty() || conclude_)) {
+    } else if ((!stalled || news_) && (!queue_.empty() || !loose_.empty() || !new_files_.empty() ||
+                                       !grown_.empty() || conclude_)) {
+      // A round that found no room may not have seen what came meanwhile.
       wake_locked();
     }
   }

@@ -29,6 +29,7 @@ struct JournalStart {
   std::uint64_t newest_generation = 0;
   std::uint64_t last_group = 0;
   std::uint32_t last_crc = 0;
+  std::shared_ptr<base::FileLock> lock;  ///< of the disk
 };
 
 /// The journal of one disk: batches of durability `disk` and everything that changes what recovery
@@ -145,12 +146,18 @@ class Journal : public std::enable_shared_from_this<Journal> {
   [[nodiscard]] std::uint64_t reserve_bytes() const;
   std::unique_ptr<JournalFile> take_free(std::uint64_t bytes_min);
   void build_snapshot(std::uint64_t first_generation);
-  void ask_for_recovery_points();
+  enum class Hurry { no, yes };
+  void ask_for_recovery_points(Hurry hurry);
   [[nodiscard]] bool recovery_points_due() const;
   [[nodiscard]] bool recovery_points_would_free() const;
   void look_ahead();
   [[nodiscard]] bool file_is_free() const;
   bool prepare_file();
+  void begin_file(std::uint32_t number, std::uint64_t first, std::uint64_t bytes,
+                  const std::shared_ptr<base::FileLock>& disk_lock);
+  void grow_later(JournalGrowth growth, std::shared_ptr<base::FileLock> disk_lock);
+  void grow(JournalGrowth& growth);
+  void take_growth();
   [[nodiscard]] std::uint64_t roomy_bytes() const;
   void make_roomy();
   void take_new_files();
@@ -177,11 +184,14 @@ class Journal : public std::enable_shared_from_this<Journal> {
   Phase phase_ = Phase::idle;
   bool begun_ = false;
   bool ended_ = false;
-  std::uint64_t ticket_ = 0;  // of the newest wait
+  bool news_ = false;                     // since the round under way began
+  std::shared_ptr<base::FileLock> lock_;  // of the disk; kept while files are made
+  std::uint64_t ticket_ = 0;              // of the newest wait
   std::deque<std::shared_ptr<JournalLog>> queue_;
   std::vector<Taken> loose_;  // entries without a log
   std::map<model::PartitionId, std::weak_ptr<JournalLog>> logs_;
   std::vector<std::unique_ptr<JournalFile>> new_files_;     // made, not known to a round yet
+  std::vector<JournalGrowth> grown_;                        // not known to a round yet
   std::map<model::PartitionId, JournalLogState> given_up_;  // not known to a round yet
   /// Log ends behind images that no append followed, not known to a round yet.
   std::map<model::PartitionId, model::Offset> unused_images_;

@@ -47,6 +47,7 @@ Result<void> Journal::begin(JournalStart start) {
   for (auto& file : old_) free_.push_back(std::move(file));
   old_.clear();
   std::lock_guard lock(mutex_);
+  lock_ = start.lock;
   begun_ = true;
   return {};
 }

@@ -65,15 +65,8 @@ Result<void> record_cut(base::FileSystem& files, const std::string& directory,
   }
   MQ_TRY(const auto file, files.open(path, OpenMode::write));
   header.generation = replay.newest_generation + 1;
-  const auto block = encode_journal_header(header);
-  const Bytes first = block;
-  MQ_TRY_VOID(base::write_fully(*file, std::span(&first, 1), 0));
-  MQ_TRY_VOID(file->sync_all());
-  JournalGroupHeader group;
-  group.generation = header.generation;
-  group.nonce = header.nonce;
-  group.number = replay.last_group + 1;
-  group.previous_crc = replay.last_crc;
+  MQ_TRY_VOID(write_journal_header(*file, header));
+  auto group = next_group(header, replay.last_group, replay.last_crc);
   const Bytes bytes = builder.finish(group);
   MQ_TRY_VOID(base::write_fully(*file, std::span(&bytes, 1), kJournalBlockBytes));
   return file->sync_all();

@@ -21,9 +21,13 @@ constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 149;
 constexpr std::uint64_t kSnapshotShare = 8;
 constexpr auto kMakeFileAgain = std::chrono::seconds(10);
 /// Moving the recovery points takes the head away from the journal, so no more than one part in so
-/// many of the time is given to it while the journal may still grow.
+/// many of the time is given to it while the journal may still grow, unless the kernel would write
+/// the segments back by itself first, all at once: it does after 30 s.
 constexpr int kRecoveryPointPace = 10;
 constexpr auto kWriteBackAge = std::chrono::seconds(20);
+/// Asked for again if it took so much longer than the last time.
+constexpr int kAskAgain = 3;
+constexpr auto kAskAgainMin = std::chrono::seconds(60);
 /// A new file has room for so much time of what is written, or is twice as large as the largest.
 constexpr auto kFileLasts = std::chrono::seconds(8);
 
@@ -118,11 +122,7 @@ bool Journal::commit(Group& group) {
 
 /// Writes what the builder holds and makes it durable.
 bool Journal::write_group(JournalFile& file, std::uint64_t position) {
-  JournalGroupHeader header;
-  header.generation = file.header.generation;
-  header.nonce = file.header.nonce;
-  header.number = group_number_ + 1;
-  header.previous_crc = last_crc_;
+  auto header = next_group(file.header, group_number_, last_crc_);
   const Bytes bytes = builder_.finish(header);
   const auto written = base::write_fully(*file.file, std::span(&bytes, 1), position);
   if (!written) return fail("write", file.path, written.error());
@@ -202,9 +202,13 @@ void Journal::free_files() {
 bool Journal::make_room(bool& stalled) {
   const auto left = live_.back()->bytes - position_;
   if (left >= reserve_bytes() + journal_group_file_bytes(group_bytes_max())) return true;
+  if (live_.back()->growing && !file_is_free()) {
+    stalled = true;  // the next piece is there in a moment
+    return false;
+  }
   if (switch_file()) return true;
   if (disk_->failed()) return false;
-  ask_for_recovery_points();
+  ask_for_recovery_points(Hurry::yes);
   if (recovery_points_would_free() && left >= reserve_bytes()) {
     Group group = take(group_bytes_max(), true);
     if (!commit(group)) return false;
@@ -229,9 +233,10 @@ bool Journal::recovery_points_would_free() const {
   return true;
 }
 
-/// So that the files before the newest get free.
-void Journal::ask_for_recovery_points() {
-  std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>> wanted;
+/// So that the files before the newest get free. In the order of the partitions, in which their
+/// segments are likely to lie on the disk.
+void Journal::ask_for_recovery_points(Hurry hurry) {
+  std::map<PartitionId, std::pair<std::shared_ptr<LogSync>, SyncPoint>> wanted;
   asked_for_ = live_.back()->header.generation;
   asked_at_ = disk_->home.now();
   {
@@ -242,18 +247,25 @@ void Journal::ask_for_recovery_points() {
         const auto log = found == logs_.end() ? nullptr : found->second.lock();
         if (!log || log->closed_) continue;
         if (log->recovery_point_ && log->recovery_point_->offset >= need) continue;
-        wanted.emplace_back(log->sync_, log->end_);
+        wanted.try_emplace(id, log->sync_, log->end_);
       }
     }
   }
-  flusher_->request(wanted);
+  Flusher::Wanted in_order;
+  for (auto& [id, one] : wanted) in_order.push_back(std::move(one));
+  if (hurry == Hurry::yes) {
+    flusher_->request(in_order);
+  } else {
+    flusher_->request_without_hurry(in_order);
+  }
 }
 
-/// Later than that the kernel writes the segments back by itself.
 bool Journal::recovery_points_due() const {
+  if (live_.size() < 2) return false;
+  const base::Duration under_way = std::max<base::Duration>(kAskAgainMin, kAskAgain * asked_took_);
   const base::Duration rest = std::min<base::Duration>(
-      kRecoveryPointPace * asked_took_, std::max<base::Duration>(kWriteBackAge, 2 * asked_took_));
-  return live_.size() > 1 && disk_->home.now() >= asked_at_ + rest;
+      kRecoveryPointPace * asked_took_, std::max<base::Duration>(kWriteBackAge, asked_took_));
+  return disk_->home.now() >= asked_at_ + (asked_for_ > 0 ? under_way : rest);
 }
 
 std::unique_ptr<JournalFile> Journal::take_free(std::uint64_t bytes_min) {
@@ -266,13 +278,8 @@ std::unique_ptr<JournalFile> Journal::take_free(std::uint64_t bytes_min) {
 }
 
 bool Journal::write_header(JournalFile& file) {
-  const auto block = encode_journal_header(file.header);
-  const Bytes piece = block;
-  if (const auto written = base::write_fully(*file.file, std::span(&piece, 1), 0); !written)
-    return fail("write", file.path, written.error());
-  if (const auto synced = file.file->sync_data(); !synced)
-    return fail("fdatasync", file.path, synced.error());
-  return true;
+  const auto written = write_journal_header(*file.file, file.header);
+  return written || fail("write", file.path, written.error());
 }
 
 /// Files that got free together and are older than the one that is taken: until the next snapshot
@@ -297,7 +304,6 @@ bool Journal::switch_file(bool alone) {
   }
   if (!retire_before(*file)) return false;
   file->header = header_of(++generation_);
-  // The header first: groups in a file without a good one have lost it.
   if (!write_header(*file)) return false;
   build_snapshot(alone || live_.empty() ? generation_ : live_.front()->header.generation);
   const std::uint64_t bytes = builder_.file_bytes();
@@ -308,7 +314,6 @@ bool Journal::switch_file(bool alone) {
   live_.push_back(std::move(file));
   looked_ahead_ = false;
   file_began_ = disk_->home.now();
-  if (recovery_points_due()) ask_for_recovery_points();
   return true;
 }
 
@@ -332,10 +337,12 @@ bool Journal::file_is_free() const {
 /// When the newest file is half full: the next one must be free by its end. Either the recovery
 /// points make it so, or, while they are not due yet, one more is made.
 void Journal::look_ahead() {
-  if (looked_ahead_ || position_ < live_.back()->bytes / 2) return;
+  if (recovery_points_due()) ask_for_recovery_points(Hurry::no);
+  const JournalFile& newest = *live_.back();
+  if (looked_ahead_ || newest.growing || position_ < newest.bytes / 2) return;
   looked_ahead_ = true;
   const bool comes = file_is_free() || prepare_file();
-  if (recovery_points_due() || (!comes && live_.size() > 1)) ask_for_recovery_points();
+  if (!comes && live_.size() > 1 && asked_for_ == 0) ask_for_recovery_points(Hurry::no);
 }
 
 /// The smallest file that takes as much of one partition as any.
@@ -376,6 +383,7 @@ bool Journal::prepare_file() {
                         config.journal_file_bytes_max),
                bytes_min) /
       kJournalBlockBytes * kJournalBlockBytes;
+  std::shared_ptr<base::FileLock> disk_lock;
   {
     std::lock_guard lock(mutex_);
     const auto count = live_.size() + free_.size() + new_files_.size();
@@ -384,22 +392,83 @@ bool Journal::prepare_file() {
     if (count >= config.journal_files_max && !no_file_fits) return false;
     making_file_ = true;
     make_file_after_ = now + kMakeFileAgain;
+    disk_lock = lock_;
   }
   ++next_number_;
-  disk_->executor.submit([self = shared_from_this(), number, bytes] {
-    auto made = self->make_file(number, bytes);
-    std::lock_guard lock(self->mutex_);
-    self->making_file_ = false;
-    if (!made) return;  // on a full disk the old ones must do
-    self->make_file_after_ = {};
-    self->new_files_.push_back(*std::move(made));
-    self->wake_locked();
-  });
+  const auto first = std::min(std::max(config.journal_grow_bytes, bytes_min), bytes) /
+                     kJournalBlockBytes * kJournalBlockBytes;
+  disk_->executor.submit(
+      [self = shared_from_this(), number, first, bytes, disk_lock = std::move(disk_lock)] {
+        self->begin_file(number, first, bytes, disk_lock);
+      });
   return true;
+}
+
+/// On a disk thread. What is made from here on has no part in any round before take_new_files() and
+/// take_growth(); no other process may have the disk meanwhile.
+void Journal::begin_file(std::uint32_t number, std::uint64_t first, std::uint64_t bytes,
+                         const std::shared_ptr<base::FileLock>& disk_lock) {
+  auto made = make_file(number, first);
+  JournalGrowth growth;
+  {
+    std::lock_guard lock(mutex_);
+    making_file_ = made && first < bytes;
+    if (!made) return;  // on a full disk the old ones must do
+    make_file_after_ = {};
+    growth = {(*made)->file, (*made)->path, number, first, bytes};
+    (*made)->growing = making_file_;
+    new_files_.push_back(*std::move(made));
+    wake_locked();
+  }
+  if (!growth.ended()) grow_later(std::move(growth), disk_lock);
+}
+
+/// Piece by piece, so that the disk's other work comes between.
+void Journal::grow_later(JournalGrowth growth, std::shared_ptr<base::FileLock> disk_lock) {
+  disk_->executor.submit(
+      [self = shared_from_this(), growth, disk_lock = std::move(disk_lock)]() mutable {
+        self->grow(growth);
+        if (!growth.ended()) self->grow_later(std::move(growth), std::move(disk_lock));
+      });
+}
+
+void Journal::grow(JournalGrowth& growth) {
+  const bool wanted = [&] {
+    std::lock_guard lock(mutex_);
+    return !ended_ && !conclude_ && !disk_->failed();
+  }();
+  auto grown = wanted ? grow_journal_file(growth, disk_->config.journal_grow_bytes)
+                      : Result<void>(make_error_code(base::BaseErrc::no_space));
+  if (!grown) growth.bytes_wanted = growth.bytes;
+  if (!grown && grown.error() != make_error_code(base::BaseErrc::no_space))
+    fail("write", growth.path, grown.error());
+  std::lock_guard lock(mutex_);
+  if (growth.ended()) making_file_ = false;
+  grown_.push_back(growth);
+  wake_locked();
+}
+
+void Journal::take_growth() {
+  std::vector<JournalGrowth> grown;
+  {
+    std::lock_guard lock(mutex_);
+    grown.swap(grown_);
+  }
+  for (const auto& growth : grown) {
+    const auto take = [&](const std::unique_ptr<JournalFile>& file) {
+      if (file->number != growth.number) return;
+      file->bytes = growth.bytes;
+      file->growing = !growth.ended();
+    };
+    largest_bytes_ = std::max(largest_bytes_, growth.bytes);
+    std::ranges::for_each(live_, take);
+    std::ranges::for_each(free_, take);
+  }
 }
 
 void Journal::take_new_files() {
   std::lock_guard lock(mutex_);
+  news_ = false;
   for (auto& file : new_files_) {
     largest_bytes_ = std::max(largest_bytes_, file->bytes);
     free_.push_back(std::move(file));

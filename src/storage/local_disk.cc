@@ -368,7 +368,7 @@ asio::awaitable<void> LocalDisk::keep_memory_logs_synced() {
   while (true) {
     const bool running = co_await pause(state_->config.memory_sync_interval);
     if (!running) co_return;
-    for (const auto& log : logs()) log->worker().post([log] { log->request_sync(); });
+    for (const auto& log : logs()) log->worker().post([log] { log->request_sync_without_hurry(); });
   }
 }
 

@@ -154,7 +154,7 @@ class LocalDisk final : public Disk {
   std::shared_ptr<DiskState::Listener> listener_;
   std::shared_ptr<Flusher> flusher_;
   std::shared_ptr<Journal> journal_;
-  std::unique_ptr<base::FileLock> lock_;
+  std::shared_ptr<base::FileLock> lock_;
   std::optional<DiskIdentity> found_identity_;
   DiskIdentity identity_;
   std::map<base::Runtime*, std::unique_ptr<TailBudget>> budgets_;

@@ -333,6 +333,7 @@ Result<void> LocalDisk::begin_journal(JournalStart start, bool is_new) {
       return StorageErrc::disk_failed;
     }
   }
+  start.lock = lock_;
   const auto attempt = [&] { return journal_->begin(start); };
   // While logs wait for it there is another way.
   const auto begun = start.recovering.empty() ? with_reserve(*state_, attempt) : attempt();

@@ -173,6 +173,12 @@ void LocalLog::request_sync() {
   if (!failure_ && flusher_->recovery_point(*sync_) != end_) flusher_->request(sync_, end_);
 }
 
+void LocalLog::request_sync_without_hurry() {
+  if (failure_ || flusher_->recovery_point(*sync_) == end_) return;
+  Flusher::Wanted wanted(1, {sync_, end_});
+  flusher_->request_without_hurry(wanted);
+}
+
 asio::awaitable<Result<void>> LocalLog::journaled(JournalContent content) {
   const Visit visit(*this);
   auto wait = std::make_shared<JournalWait>(*spec_.worker);

@@ -107,6 +107,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   /// Asks for a sync of everything written, whatever the durability.
   void request_sync();
   /// No more appends; begins to sync.
+  void request_sync_without_hurry();
   void begin_stop();
   /// Records it in the journal and waits until that is durable.
   asio::awaitable<Result<void>> journaled(JournalContent content);
@@ -197,6 +198,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void written(const AppendInfo& info, Incoming incoming);
   void follow_epoch(const AppendInfo& info);
   asio::awaitable<void> wait_for_room();
+  [[nodiscard]] bool has_room() const;
   asio::awaitable<Result<AppendInfo>> append_when_possible(Incoming incoming);
   asio::awaitable<Result<AppendInfo>> append_on_thread(Incoming incoming);
 

@@ -179,8 +179,15 @@ void LocalLog::follow_epoch(const AppendInfo& info) {
 
 bool LocalLog::appends_inline() const {
   if (failure_ || disk_->failed()) return true;  // it is refused at once
-  return !writing_ && !needs_image() && disk_->write_behind->has_room() &&
-         !disk_->appends_are_slow(spec_.worker->now());
+  return !writing_ && !needs_image() && has_room() && !disk_->appends_are_slow(spec_.worker->now());
+}
+
+/// Within the dirty budget, and not in the middle of a step of syncs, of which a producer of
+/// `disk` topics waits for the end anyway.
+bool LocalLog::has_room() const {
+  const bool in_step =
+      spec_.settings.durability == model::Durability::disk && flusher_->in_step(*sync_);
+  return !in_step && disk_->write_behind->has_room();
 }
 
 asio::awaitable<Result<AppendInfo>> PartitionLog::append_later(base::Buffer owner,
@@ -228,8 +235,8 @@ asio::awaitable<Result<AppendInfo>> LocalLog::append_when_possible(Incoming inco
 }
 
 asio::awaitable<void> LocalLog::wait_for_room() {
-  while (!failure() && !stopping_ && !disk_->write_behind->has_room()) {
-    if (!std::exchange(wants_room_, true)) {
+  while (!failure() && !stopping_ && !has_room()) {
+    if (!disk_->write_behind->has_room() && !std::exchange(wants_room_, true)) {
       disk_->write_behind->when_room(*spec_.worker, [self = weak_from_this()] {
         const auto log = self.lock();
         if (!log) return;

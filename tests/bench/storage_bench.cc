@@ -29,6 +29,7 @@
 #include "base/real/posix_file_system.h"
 #include "base/real/runtime_thread.h"
 #include "base/real/thread_disk_executor.h"
+#include "model/record_batch.h"
 #include "model/record_batch_builder.h"
 #include "storage/disk.h"
 #include "support/run.h"
@@ -198,9 +199,21 @@ class JournalBench {
     auto owner = base::BufferPool::shared().take(part.batch.bytes.size());
     std::copy(part.batch.bytes.begin(), part.batch.bytes.end(), owner.data());
     const base::MutableBytes bytes(owner.data(), part.batch.bytes.size());
+    if (!part.log->appends_inline()) {
+      part.wanted = model::advance(part.log->log_end_offset(), 1);
+      return home_.spawn("append", append_later(part, std::move(owner), bytes));
+    }
     const auto info = part.log->append(std::move(owner), bytes);
     if (!info) std::abort();
     part.wanted = info->end_offset;
+  }
+
+  static asio::awaitable<void> append_later(Partition& part, base::Buffer owner,
+                                            base::MutableBytes bytes) {
+    const auto parsed = model::parse_produced(bytes, 16u << 20);
+    if (!parsed) std::abort();
+    const auto info = co_await part.log->append_later(std::move(owner), bytes, *parsed);
+    if (!info) std::abort();
   }
 
   void answered(Partition& part) {

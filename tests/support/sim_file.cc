@@ -86,6 +86,7 @@ class SimFile final : public base::File {
   Result<void> finish_write_back(std::uint64_t, std::uint64_t) override {
     std::lock_guard lock(tree_->mutex);
     if (generation_ != tree_->generation) return make_error_code(BaseErrc::io_failed);
+    if (tree_->sync_hook) tree_->sync_hook(FileOperation::write_back, path_);
     // Written is not synced: the device may still lose it.
     if (const auto* fault = tree_->strike(FileOperation::write_back, path_)) {
       forsake(*inode_);
@@ -116,6 +117,7 @@ class SimFile final : public base::File {
   Result<void> sync() {
     std::lock_guard lock(tree_->mutex);
     if (generation_ != tree_->generation) return make_error_code(BaseErrc::io_failed);
+    if (tree_->sync_hook) tree_->sync_hook(FileOperation::sync, path_);
     if (const auto* fault = tree_->strike(FileOperation::sync, path_)) {
       forsake(*inode_);
       return fault->error;
@@ -160,6 +162,7 @@ Result<void> SimFile::sync_file_system() {
   Result<void> result;
   walk(*tree_->root, "", [&](const std::string& path, const InodePtr& inode) {
     if (inode->lost.empty() && inode->size_min == inode->size_max) return;
+    if (tree_->sync_hook) tree_->sync_hook(FileOperation::write_back, path);
     if (const auto* fault = tree_->strike(FileOperation::sync, path)) {
       forsake(*inode);
       if (result) result = fault->error;
@@ -167,6 +170,7 @@ Result<void> SimFile::sync_file_system() {
     }
     testing::sync(*inode);
   });
+  if (tree_->sync_hook) tree_->sync_hook(FileOperation::sync, path_);
   if (!result) return result;
   for (const auto& change : tree_->pending) change.apply_to_disk();
   tree_->pending.clear();

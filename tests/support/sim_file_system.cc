@@ -79,6 +79,11 @@ void SimFileSystem::on_write(std::function<void()> hook) {
   tree_->write_hook = std::move(hook);
 }
 
+void SimFileSystem::on_sync(std::function<void(FileOperation, const std::string&)> hook) {
+  std::lock_guard lock(tree_->mutex);
+  tree_->sync_hook = std::move(hook);
+}
+
 std::vector<std::byte> SimFileSystem::content(const std::string& path) const {
   std::lock_guard lock(tree_->mutex);
   return tree_->file(path)->content;

@@ -77,6 +77,9 @@ class SimFileSystem final : public base::FileSystem {
   /// Called inside every write of a file before it takes effect: the place to let time pass. Empty:
   /// none.
   void on_write(std::function<void()> hook);
+  /// The same for what a disk does: told of each file that is written back, and of each sync behind
+  /// what it writes back itself (`sync`, with the path of the file that it is called on).
+  void on_sync(std::function<void(FileOperation, const std::string& path)> hook);
 
   /// Looking and damaging from outside, at once durable. The file exists.
   [[nodiscard]] std::vector<std::byte> content(const std::string& path) const;

@@ -55,6 +55,7 @@ struct SimFileTree {
   double early_share = 0;
   double early_sum = 0;
   std::function<void()> write_hook;
+  std::function<void(FileOperation, const std::string&)> sync_hook;
 
   /// The fault that strikes now, or null.
   Fault* strike(FileOperation operation, const std::string& path);

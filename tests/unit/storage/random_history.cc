@@ -19,6 +19,10 @@ RandomHistory::RandomHistory(std::uint64_t seed) : random_(seed * 7919 + 1), wor
   config.write_behind_bytes = random_.between(1, 16) << 12;
   config.journal_file_bytes_min = config.journal_file_bytes_max = random_.between(4, 16) << 14;
   config.journal_files_max = static_cast<std::uint32_t>(random_.between(2, 4));
+  if (random_.chance(0.5)) {
+    config.journal_file_bytes_max = 1u << 20;
+    config.journal_grow_bytes = random_.between(1, 8) << 14;
+  }
   config.journal_bypass_bytes = random_.between(1, 8) << 12;
   world_.start(kPartitions);
 }
