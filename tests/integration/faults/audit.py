@@ -10,7 +10,7 @@ from wire import parse
 from zookeeper_client import ZooKeeperClient
 
 # Never right, whatever happened.
-BAD = re.compile(r" error (base: check failed|invariant:|runtime:|replication: .*below)|AddressSanitizer|ThreadSanitizer|runtime error:")
+BAD = re.compile(r" error (base: check failed|invariant:|runtime:)|AddressSanitizer|ThreadSanitizer|runtime error:")
 
 
 def signed(value):

@@ -1,6 +1,7 @@
 """Three brokers with three replicas of each partition (half of the topics `disk`, half `memory`), four writers and a reader, a fault, and
 everything that has to hold afterwards. A test is: `with load, with some fault: wait`, and finish()."""
 
+import json
 import os
 import shutil
 import sys
@@ -129,16 +130,17 @@ class FaultCase(Replicated):
         self.say(f"whole again after {time.monotonic() - began:.1f} s")
         time.sleep(CALM_SECONDS)
 
-    def finish(self, longest=None, without=(), failures_allowed=True):
-        """All is healed: `longest` is how long a partition may have been without an acknowledgement."""
+    def finish(self, longest=None, failures_allowed=True, losses=()):
+        """All is healed: `longest` is how long a partition may have been without an acknowledgement. Of the topics `losses` records may be
+        missing, but then their partitions say so."""
         self.whole_again()
         self.writes_go_on()
         self.end_load()
         self.writes_everywhere()
         self.read_everything()
-        findings = history.check(self.history, without)
+        findings = self.check_history(losses)
         findings["metadata"] = self.not_whole() + audit.registrations(self.zookeeper.ask("dump"))
-        findings["counters"] = audit.counters(self.nodes)
+        findings["counters"] = [] if losses else audit.counters(self.nodes)
         if not failures_allowed:
             findings["failures"] = history.few([f"{one}" for one in self.history.failed])
         outages = history.outages(self.history)
@@ -149,6 +151,22 @@ class FaultCase(Replicated):
         self.check_logs_are_equal()
         findings["logs"] = audit.logs_on_disk(self.nodes) + audit.log_lines(self.nodes, self.expected_errors)
         self.report({name: found for name, found in findings.items() if found})
+
+    def check_history(self, losses):
+        kept = self.history.of(set(self.TOPICS) - set(losses))
+        findings = history.check(kept, without=[history.results])
+        findings["results"] = history.few(history.results(self.history))
+        for topic in losses:
+            part = self.history.of({topic})
+            missing = {place for place in history.lost_places(part) if self.loss_of(*place) < 0}
+            findings[f"silent losses of {topic}"] = [f"{place}" for place in sorted(missing)]
+            self.say(f"{len(history.lost_writes(part))} records of {topic} were lost")
+        return findings
+
+    def loss_of(self, topic, partition):
+        done = self.ctl("partition", "describe", f"{topic}/{partition}", "-o", "json")
+        self.assertEqual(done.code, 0, done.err)
+        return json.loads(done.out)["items"][0]["loss_epoch"]
 
     def report(self, findings):
         if findings:

@@ -121,7 +121,9 @@ class History:
     def of(self, topics):
         """The part of it that is about these topics."""
         part = History()
-        part.sent, part.unfinished, part.reader_errors = self.sent, self.unfinished, self.reader_errors
+        part.sent, part.unfinished = self.sent, self.unfinished
+        others = {place[0] for place in self.ranges} - set(topics)
+        part.reader_errors = [error for error in self.reader_errors if not any(f"{other}/" in error for other in others)]
         part.acknowledged = [one for one in self.acknowledged if one.topic in topics]
         part.failed = [one for one in self.failed if one.topic in topics]
         part.ranges = {place: ends for place, ends in self.ranges.items() if place[0] in topics}
@@ -155,6 +157,12 @@ class History:
 
 def few(findings, most=5):
     return findings[:most] + ([f"and {len(findings) - most} more"] if len(findings) > most else [])
+
+
+def lost_places(history):
+    """The partitions in which something that somebody was told is not there any more."""
+    there = {(read.place, read.offset): read.value for read in history.final.reads}
+    return {place for place, offset, value in history.seen() if there.get((place, offset)) != value}
 
 
 def lost_writes(history):

@@ -2,11 +2,12 @@
 
 import pathlib
 import random
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases"))
-from daemon import wait_until  # noqa: E402
+from daemon import program, wait_until  # noqa: E402
 from fault_case import SESSION_SECONDS, FaultCase, main  # noqa: E402
 from nemesis import back, killed, paused, stopped  # noqa: E402
 
@@ -110,6 +111,39 @@ class Paused(FaultCase):
                 time.sleep(1)
             back(self, [gone])
             self.whole_again(60)
+        self.finish()
+
+
+class GivenUp(FaultCase):
+    def write_to(self, node, value):
+        """acks=leader, through this broker; it goes on by itself."""
+        command = [program("mqctl"), "-b", node.address, "--timeout", "15s", "produce", "plain", "--acks", "leader"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdin.write(value.encode())
+        process.stdin.close()
+        return process
+
+    def test_a_leader_that_is_back_from_a_pause_acknowledges_nothing_by_itself(self):
+        done = self.ctl("topic", "create", "plain", "-p", "1", "--replicas", "3", "-c", "durability=memory", "-c", "min_isr=2")
+        self.assertEqual(done.code, 0, done.err)
+        self.begin_load(rate=100)
+        acknowledged = set()
+        for number in self.nodes:
+            self.ctl("partition", "elect-leader", "plain/0", "--broker", str(number))
+            wait_until(lambda: self.leader_of("plain") == number, 20, "it leads")  # noqa: B023
+            self.say(f"broker {number} leads and is paused, and is written to")
+            with paused(self, number):
+                wait_until(lambda: self.leader_of("plain") not in (-1, number), 40, "another one leads")  # noqa: B023
+                writers = {f"{number}-{n}": self.write_to(self.nodes[number], f"{number}-{n}") for n in range(6)}
+                time.sleep(1)
+            acknowledged |= {value for value, process in writers.items() if process.wait(timeout=60) == 0}
+            self.whole_again()
+        self.say(f"{len(acknowledged)} were acknowledged")
+        done = self.ctl("consume", "plain", "-e", seconds=60)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(acknowledged - set(done.out.split()), set(), "acknowledged and lost")
         self.finish()
 
 

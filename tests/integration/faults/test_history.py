@@ -140,6 +140,7 @@ class Checkers(unittest.TestCase):
         both.add(lines(DRAIN)[:-1] + other, "drain", final=True)
         without = [h.results]
         self.assertEqual(h.check(both.of({"t"}), without), {})
+        self.assertEqual(h.lost_places(both), {("u", 0)})
         self.assertEqual(set(h.check(both.of({"u"}), without)), {"lost_writes"})
 
     def test_the_longest_time_without_an_acknowledgement(self):
