@@ -82,7 +82,8 @@ BrokerParts Daemon::parts() {
   for (std::size_t i = 1; i < disk_executors_.size(); ++i)
     parts.more_disk_executors.push_back(&disk_executors_[i]->work);
   for (const auto& executors : disk_executors_)
-    parts.disk_threads.emplace_back(executors->work, executors->cold_reads, executors->appends);
+    parts.disk_threads.emplace_back(executors->work, executors->cold_reads, executors->appends,
+                                    executors->syncs);
   parts.counters = &counters_;
   parts.open_metadata = [this](std::string directory) {
     return open_metadata(std::move(directory));

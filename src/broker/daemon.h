@@ -56,6 +56,7 @@ class Daemon {
     base::ThreadDiskExecutor work{kWorkThreads};
     base::ThreadDiskExecutor cold_reads{storage::ColdReads::kTurnsMax};
     base::ThreadDiskExecutor appends{4};
+    base::ThreadDiskExecutor syncs{8};
   };
   /// The journal, the flusher, write-behind, and one for all that is short.
   static constexpr std::size_t kWorkThreads = 4;

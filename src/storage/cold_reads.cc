@@ -28,7 +28,11 @@ constexpr auto kHoldMax = std::chrono::milliseconds(50);
 }  // namespace
 
 ColdReads::ColdReads(base::DiskExecutor& threads, base::Runtime& home, bool shares_head)
-    : threads_(threads), home_(home), shares_head_(shares_head), background_(*this) {}
+    : threads_(threads),
+      home_(home),
+      shares_head_(shares_head),
+      background_(*this, Kind::background),
+      strides_(*this, Kind::stride) {}
 
 asio::awaitable<void> ColdReads::take_turn(Step step) {
   return asio::async_initiate<const asio::use_awaitable_t<>&, void()>(
@@ -45,15 +49,11 @@ asio::awaitable<void> ColdReads::take_turn(Step step) {
       asio::use_awaitable, std::move(step));
 }
 
-void ColdReads::submit(std::function<void()> work) { add_step(false, std::move(work)); }
+void ColdReads::submit(std::function<void()> work) { add_step(Kind::reader, std::move(work)); }
 
-void ColdReads::Background::submit(std::function<void()> work) {
-  reads_.add_step(true, std::move(work));
-}
-
-void ColdReads::add_step(bool background, std::function<void()> work) {
+void ColdReads::add_step(Kind kind, std::function<void()> work) {
   Turn turn;
-  turn.background = background;
+  turn.kind = kind;
   turn.step = [work = std::move(work)] {
     work();
     return false;
@@ -64,8 +64,9 @@ void ColdReads::add_step(bool background, std::function<void()> work) {
 void ColdReads::add(Turn turn) {
   auto added = std::make_shared<Turn>(std::move(turn));
   std::lock_guard lock(mutex_);
-  if (!added->background) ++readers_;
-  (added->background ? waiting_behind_ : waiting_).push_back(std::move(added));
+  if (added->kind == Kind::reader) ++readers_;
+  auto& queue = added->kind == Kind::background ? waiting_behind_ : waiting_;
+  queue.push_back(std::move(added));
   start_more_locked();
 }
 
@@ -94,9 +95,17 @@ std::size_t ColdReads::turns_max_locked() const { return step_time_ >= kSlowStep
 
 std::size_t ColdReads::step_bytes() {
   std::lock_guard lock(mutex_);
-  const bool groups = shares_head_ && group_time_ >= kSlowGroup &&
-                      (group_ || home_.now() - group_began_ < kGroupsExpected);
-  return groups ? kStepBytesBesideGroups : kStepBytes;
+  return groups_expected_locked() ? kStepBytesBesideGroups : kStepBytes;
+}
+
+bool ColdReads::groups_expected_locked() const {
+  return shares_head_ && group_time_ >= kSlowGroup &&
+         (group_ || group_running_ || home_.now() - group_began_ < kGroupsExpected);
+}
+
+bool ColdReads::takes_turns() const {
+  std::lock_guard lock(mutex_);
+  return readers_ > 0 && groups_expected_locked();
 }
 
 /// A group waits, and the readers have had theirs.
@@ -117,7 +126,7 @@ void ColdReads::perform(const TurnPtr& turn) {
     note_step_locked(took);
     --reading_;
     --turns_;
-    if (!turn->background) --readers_;
+    if (turn->kind == Kind::reader) --readers_;
     start_more_locked();
     begin_group = freed_locked();
   }

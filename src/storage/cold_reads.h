@@ -20,7 +20,8 @@ namespace mq::storage {
 /// On a disk whose journal has to wait for the same head, readers and groups take it by turns: a
 /// group waits for the reader's step under way, and the reader then for groups, for half as long
 /// again as its step took, or until no more of them come. Neither starves, and the head does not
-/// move between them with every request.
+/// move between them with every request. What is written behind takes its turns among the readers
+/// then, a stride at a time.
 ///
 /// Thread-safe. As a DiskExecutor it takes work of one step; run() resumes the caller at home.
 class ColdReads final : public base::DiskExecutor, public std::enable_shared_from_this<ColdReads> {
@@ -37,6 +38,10 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   void submit(std::function<void()> work) override;
   /// For work that comes after all readers.
   [[nodiscard]] base::DiskExecutor& background() noexcept { return background_; }
+  /// For strides of write-behind, a step each, which are no readers.
+  [[nodiscard]] base::DiskExecutor& strides() noexcept { return strides_; }
+  /// Readers and groups take the head by turns at present, so that strides should, too.
+  [[nodiscard]] bool takes_turns() const;
 
   /// Calls `begin` once the head is free for a group of the journal: now, or when the readers have
   /// come to the end of a step. One group at a time; after_group() follows.
@@ -45,23 +50,25 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
 
   /// How much a step may read at once: all of a turn, unless groups of the journal wait for it.
   [[nodiscard]] std::size_t step_bytes();
-  /// Turns under way or waiting, without the background's.
+  /// Turns of readers under way or waiting.
   [[nodiscard]] std::size_t readers() const;
 
  private:
+  enum class Kind { reader, background, stride };
   struct Turn {
     Step step;
     std::function<void()> ended;
-    bool background = false;
+    Kind kind = Kind::reader;
   };
   using TurnPtr = std::shared_ptr<Turn>;
-  class Background final : public base::DiskExecutor {
+  class Steps final : public base::DiskExecutor {
    public:
-    explicit Background(ColdReads& reads) : reads_(reads) {}
-    void submit(std::function<void()> work) override;
+    Steps(ColdReads& reads, Kind kind) : reads_(reads), kind_(kind) {}
+    void submit(std::function<void()> work) override { reads_.add_step(kind_, std::move(work)); }
 
    private:
     ColdReads& reads_;
+    const Kind kind_;
   };
 
   void add(Turn turn);
@@ -77,12 +84,14 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   void end_hold_after(base::Duration span, std::uint64_t hold);
   void end_groups_slot_at(base::TimePoint at, std::uint64_t slot);
   void let_readers_go_on_locked();
-  void add_step(bool background, std::function<void()> work);
+  [[nodiscard]] bool groups_expected_locked() const;
+  void add_step(Kind kind, std::function<void()> work);
 
   base::DiskExecutor& threads_;
   base::Runtime& home_;
   const bool shares_head_;
-  Background background_;
+  Steps background_;
+  Steps strides_;
 
   mutable std::mutex mutex_;  // guards the following
   std::deque<TurnPtr> waiting_;

@@ -49,13 +49,15 @@ Result<std::optional<DiskIdentity>> read_identity(base::FileSystem& files, const
 /// the journal's groups and recovery wait for neither. Tests may give one executor for all.
 struct DiskThreads {
   // NOLINTNEXTLINE(google-explicit-constructor): one for all is a way to say it
-  DiskThreads(base::DiskExecutor& all) : work(all), cold_reads(all), appends(all) {}
-  DiskThreads(base::DiskExecutor& others, base::DiskExecutor& reads, base::DiskExecutor& writes)
-      : work(others), cold_reads(reads), appends(writes) {}
+  DiskThreads(base::DiskExecutor& all) : work(all), cold_reads(all), appends(all), syncs(all) {}
+  DiskThreads(base::DiskExecutor& others, base::DiskExecutor& reads, base::DiskExecutor& writes,
+              base::DiskExecutor& flushes)
+      : work(others), cold_reads(reads), appends(writes), syncs(flushes) {}
 
   base::DiskExecutor& work;
   base::DiskExecutor& cold_reads;  ///< two threads, as there are two turns at once
   base::DiskExecutor& appends;     ///< used while appends are slow; a log has one under way
+  base::DiskExecutor& syncs;       ///< as many at once as one emptying of the drive's cache serves
 };
 
 struct DiskConfig {

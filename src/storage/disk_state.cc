@@ -24,7 +24,8 @@ DiskState::DiskState(std::string disk_path, DiskConfig disk_config, base::FileSy
       cold_reads(
           std::make_shared<ColdReads>(threads.cold_reads, home, config.journal_path.empty())),
       read_ahead(config.read_ahead_bytes),
-      append_threads(threads.appends) {}
+      append_threads(threads.appends),
+      sync_threads(threads.syncs) {}
 
 void DiskState::fail(std::string_view operation, const std::string& file, Error error) {
   {

@@ -36,6 +36,7 @@ class DiskState {
   ReadAhead read_ahead;
   std::shared_ptr<WriteBehind> write_behind;  // set before the first log
   base::DiskExecutor& append_threads;
+  base::DiskExecutor& sync_threads;
 
   /// An append took `took` until `now`, on whatever thread. Any thread.
   void note_append_time(base::TimePoint now, base::Duration took) noexcept;

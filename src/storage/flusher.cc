@@ -12,11 +12,13 @@ namespace {
 constexpr std::size_t kTogetherFrom = 16;
 /// Logs of one step: as few as still pay for the file system's own writes, and more as long as a
 /// step holds others up for a moment only. Where so many take no longer there is no head to move.
-constexpr std::size_t kStepLogsMin = 8;
+constexpr std::size_t kStepLogsMin = 16;
 constexpr std::size_t kStepLogsMax = 4096;
 constexpr std::size_t kNoHeadFrom = 256;
 constexpr auto kShortStep = std::chrono::milliseconds(40);
-constexpr auto kLongStep = std::chrono::milliseconds(160);
+constexpr auto kLongStep = std::chrono::milliseconds(250);
+/// And so many bytes, or one log.
+constexpr std::uint64_t kStepBytes = std::uint64_t{8} << 20;
 
 bool is_behind(const SyncPoint& point, const SyncPoint& other) {
   return std::tie(point.offset, point.segment_base, point.position) <
@@ -73,6 +75,12 @@ void Flusher::queue_locked(const std::shared_ptr<LogSync>& log) {
   if (log->queued_) return;
   log->queued_ = true;
   queue_.push_back(log);
+}
+
+void Flusher::hurry() {
+  std::lock_guard lock(mutex_);
+  hurry_ = true;
+  step_logs_ = kStepLogsMax;
 }
 
 void Flusher::expect_image(LogSync& log) {
@@ -181,17 +189,33 @@ void Flusher::run_round() {
   LogSyncs step;
   {
     std::lock_guard lock(mutex_);
+    put_off_locked();
     logs.swap(queue_);
     step = take_step_locked();
   }
   sync_all(logs);
-  sync_step(step);
+  auto jobs = take_jobs(step, true);
+  if (jobs.empty()) return end_round();
+  begin_step(std::move(jobs));
+}
+
+void Flusher::end_round() {
   {
     std::lock_guard lock(mutex_);
     round_running_ = (!queue_.empty() || !without_hurry_.empty()) && !disk_->failed();
     if (!round_running_) return;
   }
   submit_round();
+}
+
+/// Many at once go in steps too, where there is a head, but first.
+void Flusher::put_off_locked() {
+  if (hurry_ || queue_.size() < kTogetherFrom || step_logs_ >= kNoHeadFrom) return;
+  for (auto log = queue_.rbegin(); log != queue_.rend(); ++log) {
+    (*log)->queued_ = false;
+    if (!std::exchange((*log)->queued_for_step_, true)) without_hurry_.push_front(*log);
+  }
+  queue_.clear();
 }
 
 void Flusher::sync_all(const LogSyncs& logs) {
@@ -210,7 +234,10 @@ void Flusher::sync_all(const LogSyncs& logs) {
 
 Flusher::LogSyncs Flusher::take_step_locked() {
   LogSyncs step;
+  std::uint64_t bytes = 0;
   while (step.size() < step_logs_ && !without_hurry_.empty()) {
+    bytes += without_hurry_.front()->dirty_->now();
+    if (!step.empty() && bytes > kStepBytes && step_logs_ < kNoHeadFrom) break;
     step.push_back(std::move(without_hurry_.front()));
     without_hurry_.pop_front();
     step.back()->queued_for_step_ = false;
@@ -218,27 +245,37 @@ Flusher::LogSyncs Flusher::take_step_locked() {
   return step;
 }
 
-/// First all of them go to the disk, which puts them in order; the first sync behind that waits for
-/// them, with one commit of the file system for all, and the other syncs find nothing left to do.
-void Flusher::sync_step(const LogSyncs& logs) {
-  auto jobs = take_jobs(logs, true);
-  if (jobs.empty()) return;
-  const auto began = disk_->home.now();
-  const bool together = jobs.size() >= kNoHeadFrom && held_;
-  bool sound = !disk_->failed();
-  if (sound && together) {
-    sound = sync_together(jobs).has_value();
-  } else {
-    for (const auto& job : jobs) start_write_back(job);
-    for (const auto& job : jobs) sound = sound && finish_write_back(job).has_value();
+/// First all of them go to the disk, which puts them in order; then all are synced at once: the
+/// file system commits once for all, and the drive's cache is emptied once.
+void Flusher::begin_step(std::vector<Job> jobs) {
+  auto step = std::make_shared<Step>();
+  step->jobs = std::move(jobs);
+  step->began = disk_->home.now();
+  step->sound = !disk_->failed();
+  if (step->jobs.size() >= kNoHeadFrom && held_) {
+    const bool synced = step->sound && sync_together(step->jobs).has_value();
+    const auto took = disk_->home.now() - step->began;
+    for (auto& job : step->jobs) finish(job, synced);
+    note_step(step->jobs.size(), took);
+    return end_round();
   }
-  base::Duration waited{};
-  for (auto& job : jobs) {
-    const bool synced = sound && !disk_->failed() && (together || sync(job).has_value());
-    if (&job == &jobs.front()) waited = disk_->home.now() - began;
-    finish(job, synced);
-  }
-  note_step(jobs.size(), waited);
+  for (const auto& job : step->jobs) start_write_back(job);
+  for (const auto& job : step->jobs)
+    step->sound = step->sound && finish_write_back(job).has_value();
+  step->left = step->jobs.size();
+  for (auto& job : step->jobs)
+    disk_->sync_threads.submit(
+        [self = shared_from_this(), step, &job] { self->sync_one(*step, job); });
+}
+
+void Flusher::sync_one(Step& step, Job& job) {
+  const bool synced = step.sound && !disk_->failed() && sync(job).has_value() && !disk_->failed();
+  base::Duration::rep none = 0;
+  step.waited.compare_exchange_strong(none, (disk_->home.now() - step.began).count());
+  finish(job, synced);
+  if (step.left.fetch_sub(1) > 1) return;
+  note_step(step.jobs.size(), base::Duration(step.waited.load()));
+  end_round();
 }
 
 void Flusher::start_write_back(const Job& job) {
@@ -263,6 +300,7 @@ Result<void> Flusher::finish_write_back(const Job& job) {
 void Flusher::note_step(std::size_t logs, base::Duration waited) {
   steps_.add();
   std::lock_guard lock(mutex_);
+  if (hurry_) return;
   if (waited > kLongStep) {
     step_logs_ = std::max(step_logs_ / 2, kStepLogsMin);
   } else if (waited < kShortStep && logs >= step_logs_) {

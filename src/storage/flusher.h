@@ -84,6 +84,8 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   /// syncs anything there meanwhile, as the journal does, waits until the disk has done all of
   /// them: so he waits for one step.
   void request_without_hurry(const Wanted& wanted);
+  /// Nobody waits for the disk any more but for the last syncs: no more steps.
+  void hurry();
   /// The log is synced in such a step, for a moment. What is appended to it meanwhile would be
   /// written by its sync as well, with seeks of its own.
   [[nodiscard]] bool in_step(const LogSync& log) const noexcept {
@@ -143,14 +145,24 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
       return reached.segment_base == target.segment_base ? reached.position : 0;
     }
   };
+  struct Step {
+    std::vector<Job> jobs;
+    base::TimePoint began;
+    bool sound = true;
+    std::atomic<std::size_t> left{0};
+    std::atomic<base::Duration::rep> waited{0};  // until the first of them was synced
+  };
   using LogSyncs = std::vector<std::shared_ptr<LogSync>>;
   void queue_locked(const std::shared_ptr<LogSync>& log);
   void begin_round_if_wanted(std::unique_lock<std::mutex> lock);
   void submit_round();
   void run_round();
+  void put_off_locked();
   void sync_all(const LogSyncs& logs);
   LogSyncs take_step_locked();
-  void sync_step(const LogSyncs& logs);
+  void begin_step(std::vector<Job> jobs);
+  void sync_one(Step& step, Job& job);
+  void end_round();
   static void start_write_back(const Job& job);
   Result<void> finish_write_back(const Job& job);
   void note_step(std::size_t logs, base::Duration waited);
@@ -171,6 +183,7 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   std::deque<std::shared_ptr<LogSync>> without_hurry_;
   std::size_t step_logs_;  // so many of them at once
   bool round_running_ = false;
+  bool hurry_ = false;
   Progress progress_;
 };
 

@@ -195,7 +195,7 @@ void Journal::conclude_round() {
     done = std::exchange(conclude_, {});
   }
   const bool alone = live_.size() == 1 && live_.front()->needs.empty();
-  const bool begun = alone && file_is_free() && switch_file(alone);
+  const bool begun = alone && switch_file(alone);
   {
     std::lock_guard lock(mutex_);
     ended_ = true;

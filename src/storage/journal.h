@@ -151,7 +151,10 @@ class Journal : public std::enable_shared_from_this<Journal> {
   [[nodiscard]] bool recovery_points_due() const;
   [[nodiscard]] bool recovery_points_would_free() const;
   void look_ahead();
-  [[nodiscard]] bool file_is_free() const;
+  [[nodiscard]] std::uint64_t usable_bytes() const;
+  [[nodiscard]] bool has_useful_file() const;
+  [[nodiscard]] bool room_comes() const;
+  void note_fill_rate();
   bool prepare_file();
   void begin_file(std::uint32_t number, std::uint64_t first, std::uint64_t bytes,
                   const std::shared_ptr<base::FileLock>& disk_lock);
@@ -223,6 +226,7 @@ class Journal : public std::enable_shared_from_this<Journal> {
   JournalGroupBuilder builder_;
   bool stalled_said_ = false;
   base::TimePoint file_began_{};  // the newest one
+  double bytes_per_second_ = 0;   // of the one before
   bool looked_ahead_ = false;     // since the newest file was begun
   bool cramped_ = false;          // a larger file would take what this one does not
   std::uint64_t asked_for_ = 0;   // files of older generations shall get free; 0: none asked for

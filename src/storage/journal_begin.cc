@@ -48,6 +48,7 @@ Result<void> Journal::begin(JournalStart start) {
   old_.clear();
   std::lock_guard lock(mutex_);
   lock_ = start.lock;
+  asked_at_ = disk_->home.now();
   begun_ = true;
   return {};
 }

@@ -8,7 +8,7 @@ namespace {
 Result<void> write_zeros(base::File& file, std::uint64_t from, std::uint64_t to) {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   // Whoever syncs meanwhile waits for what lies in the disk's cache: that shall not be all of it.
-  constexpr std::uint64_t kSyncBytes = std::uint64_t{4} << 20;
+  constexpr std::uint64_t kSyncBytes = std::uint64_t{16} << 20;
   const std::vector<std::byte> zeros(std::min<std::uint64_t>(to - from, kPieceBytes));
   for (std::uint64_t at = from; at < to; at += zeros.size()) {
     const auto left = static_cast<std::size_t>(std::min<std::uint64_t>(to - at, zeros.size()));

@@ -17,14 +17,20 @@ constexpr std::uint64_t kGroupShare = 4;
 constexpr std::uint64_t kBypassShare = 8;
 constexpr std::uint64_t kRecoveryPointEntryBytes = kJournalEntryHeaderBytes + 44;
 constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 149;
-/// A file is of use only with room for much more than its snapshot.
 constexpr std::uint64_t kSnapshotShare = 8;
+/// The first piece is there soon, and groups wait for no more than is written in some turns; the
+/// others are larger, since each costs the file system a commit.
+constexpr std::uint64_t kGrowPieces = 4;
+/// A file that is so much smaller than the largest is as good as none.
+constexpr std::uint64_t kUsefulShare = 4;
 constexpr auto kMakeFileAgain = std::chrono::seconds(10);
 /// Moving the recovery points takes the head away from the journal, so no more than one part in so
 /// many of the time is given to it while the journal may still grow, unless the kernel would write
 /// the segments back by itself first, all at once: it does after 30 s.
 constexpr int kRecoveryPointPace = 10;
-constexpr auto kWriteBackAge = std::chrono::seconds(20);
+constexpr auto kWriteBackAge = std::chrono::seconds(25);
+/// Before it is known how long it takes.
+constexpr base::Duration kFirstRest = std::chrono::seconds(20);
 /// Asked for again if it took so much longer than the last time.
 constexpr int kAskAgain = 3;
 constexpr auto kAskAgainMin = std::chrono::seconds(60);
@@ -202,8 +208,8 @@ void Journal::free_files() {
 bool Journal::make_room(bool& stalled) {
   const auto left = live_.back()->bytes - position_;
   if (left >= reserve_bytes() + journal_group_file_bytes(group_bytes_max())) return true;
-  if (live_.back()->growing && !file_is_free()) {
-    stalled = true;  // the next piece is there in a moment
+  if (room_comes()) {
+    stalled = true;  // it is there in a moment
     return false;
   }
   if (switch_file()) return true;
@@ -263,8 +269,11 @@ void Journal::ask_for_recovery_points(Hurry hurry) {
 bool Journal::recovery_points_due() const {
   if (live_.size() < 2) return false;
   const base::Duration under_way = std::max<base::Duration>(kAskAgainMin, kAskAgain * asked_took_);
-  const base::Duration rest = std::min<base::Duration>(
-      kRecoveryPointPace * asked_took_, std::max<base::Duration>(kWriteBackAge, asked_took_));
+  const base::Duration rest =
+      asked_took_ == base::Duration(0)
+          ? kFirstRest
+          : std::min<base::Duration>(std::max<base::Duration>(kWriteBackAge, asked_took_),
+                                     kRecoveryPointPace * asked_took_);
   return disk_->home.now() >= asked_at_ + (asked_for_ > 0 ? under_way : rest);
 }
 
@@ -297,7 +306,7 @@ bool Journal::retire_before(const JournalFile& taken) {
 
 /// Goes on in a free file, which begins with all that its predecessors said: they may be given up.
 bool Journal::switch_file(bool alone) {
-  auto file = take_free(kJournalBlockBytes + snapshot_bytes() * kSnapshotShare);
+  auto file = take_free(usable_bytes());
   if (!file) {
     prepare_file();
     return false;
@@ -308,6 +317,7 @@ bool Journal::switch_file(bool alone) {
   build_snapshot(alone || live_.empty() ? generation_ : live_.front()->header.generation);
   const std::uint64_t bytes = builder_.file_bytes();
   if (!write_group(*file, kJournalBlockBytes)) return false;
+  note_fill_rate();
   position_ = kJournalBlockBytes + bytes;
   disk_->counters.get("storage_journal_files_begun_total").add();
   file->needs.clear();
@@ -315,6 +325,13 @@ bool Journal::switch_file(bool alone) {
   looked_ahead_ = false;
   file_began_ = disk_->home.now();
   return true;
+}
+
+/// Of the file that is full now.
+void Journal::note_fill_rate() {
+  if (live_.empty()) return;
+  const double took = std::chrono::duration<double>(disk_->home.now() - file_began_).count();
+  if (took > 0) bytes_per_second_ = static_cast<double>(position_) / took;
 }
 
 void Journal::build_snapshot(std::uint64_t first_generation) {
@@ -329,9 +346,24 @@ void Journal::build_snapshot(std::uint64_t first_generation) {
   for (const auto& [id, state] : states_) builder_.add(id, JournalSnapshotLog{state});
 }
 
-bool Journal::file_is_free() const {
-  const std::uint64_t bytes_min = kJournalBlockBytes + snapshot_bytes() * kSnapshotShare;
-  return std::ranges::any_of(free_, [&](const auto& file) { return file->bytes >= bytes_min; });
+/// A file is of use only with room for much more than its snapshot.
+std::uint64_t Journal::usable_bytes() const {
+  return kJournalBlockBytes + snapshot_bytes() * kSnapshotShare;
+}
+
+/// One that lasts for a while.
+bool Journal::has_useful_file() const {
+  const auto bytes_min = std::max(usable_bytes(), largest_bytes_ / kUsefulShare);
+  return std::ranges::any_of(free_, [&](const auto& file) {
+    return file->bytes >= (file->growing ? usable_bytes() : bytes_min);
+  });
+}
+
+/// Where a file is being made that is better than to go on in a small one that happens to be free.
+bool Journal::room_comes() const {
+  if (has_useful_file()) return false;
+  std::lock_guard lock(mutex_);
+  return live_.back()->growing || making_file_;
 }
 
 /// When the newest file is half full: the next one must be free by its end. Either the recovery
@@ -339,9 +371,12 @@ bool Journal::file_is_free() const {
 void Journal::look_ahead() {
   if (recovery_points_due()) ask_for_recovery_points(Hurry::no);
   const JournalFile& newest = *live_.back();
-  if (looked_ahead_ || newest.growing || position_ < newest.bytes / 2) return;
+  const auto lasting = static_cast<std::uint64_t>(
+      bytes_per_second_ * std::chrono::duration<double>(kFileLasts).count());
+  const auto left = newest.bytes - std::min(newest.bytes, position_);
+  if (looked_ahead_ || newest.growing || left > std::max(newest.bytes / 2, lasting)) return;
   looked_ahead_ = true;
-  const bool comes = file_is_free() || prepare_file();
+  const bool comes = has_useful_file() || prepare_file();
   if (!comes && live_.size() > 1 && asked_for_ == 0) ask_for_recovery_points(Hurry::no);
 }
 
@@ -368,7 +403,7 @@ void Journal::make_roomy() {
 /// Has one more file made on a disk thread. False: there are as many as there may be, or there was
 /// no space for one lately.
 bool Journal::prepare_file() {
-  const std::uint64_t bytes_min = kJournalBlockBytes + snapshot_bytes() * kSnapshotShare;
+  const std::uint64_t bytes_min = usable_bytes();
   const auto& config = disk_->config;
   const bool no_file_fits = largest_bytes_ < bytes_min;
   const auto now = disk_->home.now();
@@ -376,23 +411,34 @@ bool Journal::prepare_file() {
   const double filled = std::chrono::duration<double>(now - file_began_).count();
   const double lasting = std::chrono::duration<double>(kFileLasts).count();
   const double bytes_max = static_cast<double>(config.journal_file_bytes_max);
-  const double wanted = filled > 0 ? static_cast<double>(position_) / filled * lasting : 0;
+  double rate = bytes_per_second_;
+  if (rate == 0 && filled > 0) rate = static_cast<double>(position_) / filled;
+  const double wanted = rate * lasting;
   const auto by_rate = static_cast<std::uint64_t>(std::min(wanted, bytes_max));
   const std::uint64_t bytes =
       std::max(std::min(std::max({largest_bytes_ * 2, by_rate, cramped_ ? roomy_bytes() : 0}),
                         config.journal_file_bytes_max),
                bytes_min) /
       kJournalBlockBytes * kJournalBlockBytes;
+  // One that is there already and small is made larger rather than to have one more of them.
+  const auto small = std::ranges::find_if(
+      free_, [&](const auto& file) { return !file->growing && file->bytes * 2 <= bytes; });
   std::shared_ptr<base::FileLock> disk_lock;
   {
     std::lock_guard lock(mutex_);
     const auto count = live_.size() + free_.size() + new_files_.size();
     if (making_file_) return true;
     if (now < make_file_after_) return false;
-    if (count >= config.journal_files_max && !no_file_fits) return false;
+    if (small == free_.end() && count >= config.journal_files_max && !no_file_fits) return false;
     making_file_ = true;
     make_file_after_ = now + kMakeFileAgain;
     disk_lock = lock_;
+  }
+  if (small != free_.end()) {
+    (*small)->growing = true;
+    grow_later({(*small)->file, (*small)->path, (*small)->number, (*small)->bytes, bytes},
+               std::move(disk_lock));
+    return true;
   }
   ++next_number_;
   const auto first = std::min(std::max(config.journal_grow_bytes, bytes_min), bytes) /
@@ -437,13 +483,16 @@ void Journal::grow(JournalGrowth& growth) {
     std::lock_guard lock(mutex_);
     return !ended_ && !conclude_ && !disk_->failed();
   }();
-  auto grown = wanted ? grow_journal_file(growth, disk_->config.journal_grow_bytes)
+  auto grown = wanted ? grow_journal_file(growth, kGrowPieces * disk_->config.journal_grow_bytes)
                       : Result<void>(make_error_code(base::BaseErrc::no_space));
   if (!grown) growth.bytes_wanted = growth.bytes;
   if (!grown && grown.error() != make_error_code(base::BaseErrc::no_space))
     fail("write", growth.path, grown.error());
   std::lock_guard lock(mutex_);
-  if (growth.ended()) making_file_ = false;
+  if (growth.ended()) {
+    making_file_ = false;
+    if (grown) make_file_after_ = {};
+  }
   grown_.push_back(growth);
   wake_locked();
 }

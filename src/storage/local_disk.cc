@@ -29,6 +29,10 @@ std::shared_ptr<Flusher> with_write_behind(const std::shared_ptr<DiskState>& sta
   hooks.failed = [held = std::weak_ptr(state)](const base::Error& error) {
     if (const auto disk = held.lock()) disk->fail("sync_file_range", disk->path, error);
   };
+  hooks.turns = [held = std::weak_ptr(state->cold_reads)]() -> base::DiskExecutor* {
+    const auto reads = held.lock();
+    return reads && reads->takes_turns() ? &reads->strides() : nullptr;
+  };
   state->write_behind = std::make_shared<WriteBehind>(
       state->executor, state->counters, state->config.dirty_bytes_max, std::move(hooks));
   return std::make_shared<Flusher>(state);
@@ -398,6 +402,7 @@ asio::awaitable<Result<void>> LocalDisk::stop() {
   if (stopping_) co_return make_error_code(StorageErrc::closed);
   stopping_ = true;
   scrubber_.stop();
+  flusher_->hurry();
   wake_.notify_all();
   co_await tasks_.wait();
   for (const auto& log : logs()) log->worker().post([log] { log->begin_stop(); });

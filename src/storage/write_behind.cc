@@ -44,10 +44,21 @@ void WriteBehind::run() {
         return;
       }
     }
-    if (next) next->file->start_write_back(next->position, next->bytes);
+    auto* const turns = next && hooks_.turns ? hooks_.turns() : nullptr;
+    if (next && turns == nullptr) next->file->start_write_back(next->position, next->bytes);
     if (begun) finish(*begun);
+    if (turns != nullptr) return write_in_turn(*turns, *std::move(next));
     begun = std::move(next);
   }
+}
+
+/// Alone, and the queue is gone on with afterwards.
+void WriteBehind::write_in_turn(base::DiskExecutor& turns, Stride stride) {
+  turns.submit([self = shared_from_this(), stride = std::move(stride)] {
+    stride.file->start_write_back(stride.position, stride.bytes);
+    self->finish(stride);
+    self->threads_.submit([self] { self->run(); });
+  });
 }
 
 void WriteBehind::finish(const Stride& stride) {

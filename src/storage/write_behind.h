@@ -45,6 +45,8 @@ class WriteBehind final : public std::enable_shared_from_this<WriteBehind> {
     std::function<void()> more;
     /// A write-back failed. On a disk thread.
     std::function<void(const base::Error&)> failed;
+    /// Where strides wait for their turn at a head that others want as well; null: they need not.
+    std::function<base::DiskExecutor*()> turns;
   };
 
   WriteBehind(base::DiskExecutor& threads, base::Counters& counters, std::uint64_t budget,
@@ -76,6 +78,7 @@ class WriteBehind final : public std::enable_shared_from_this<WriteBehind> {
     std::function<void()> call;
   };
   void run();
+  void write_in_turn(base::DiskExecutor& turns, Stride stride);
   void finish(const Stride& stride);
   void wake();
 

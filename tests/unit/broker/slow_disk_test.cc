@@ -49,7 +49,7 @@ struct SlowDiskTest : ::testing::Test {
     world.adjust = [this](BrokerParts& parts) {
       auto& executor = *parts.disk_executor;
       parts.disk_threads.emplace_back(executor);
-      parts.disk_threads.emplace_back(slow_work, executor, slow_appends);
+      parts.disk_threads.emplace_back(slow_work, executor, slow_appends, slow_work);
     };
     ASSERT_TRUE(world.start()) << world.broker->refusal().text;
     topic = world.create_topic("orders", 8);

@@ -131,6 +131,26 @@ TEST_F(ColdReadsTest, GroupsHaveTheHeadLongerThanAStep) {
   threads.works.clear();
 }
 
+TEST_F(ColdReadsTest, StridesHaveTheirTurnsAmongReaders) {
+  EXPECT_FALSE(reads->takes_turns());
+  let_groups_be_slow();
+  EXPECT_FALSE(reads->takes_turns());  // nobody reads
+  reads->submit(note('a'));
+  EXPECT_TRUE(reads->takes_turns());
+  reads->submit(note('b'));
+  reads->strides().submit(note('W'));
+  reads->submit(note('c'));
+  EXPECT_EQ(reads->readers(), 3u);
+  while (!threads.works.empty()) threads.run_one();
+  EXPECT_EQ(seen, "abWc");
+  EXPECT_FALSE(reads->takes_turns());
+  reads->submit(note('d'));
+  EXPECT_TRUE(reads->takes_turns());
+  simulator.run_for(std::chrono::seconds(2));  // no group comes any more
+  EXPECT_FALSE(reads->takes_turns());
+  threads.run_one();
+}
+
 TEST_F(ColdReadsTest, AGroupDoesNotWaitForAReaderThatHangs) {
   let_groups_be_slow();
   spawn_turn('r', 2);

@@ -25,6 +25,7 @@ struct WriteBehindTest : ::testing::Test {
   std::shared_ptr<DirtyBytes> log = std::make_shared<DirtyBytes>();
   int asked = 0;
   base::Error failed;
+  base::DiskExecutor* turns = nullptr;  // where strides wait for the head, if they have to
   std::shared_ptr<WriteBehind> behind;
 
   void SetUp() override {
@@ -32,6 +33,7 @@ struct WriteBehindTest : ::testing::Test {
     WriteBehind::Hooks hooks;
     hooks.more = [this] { ++asked; };
     hooks.failed = [this](const base::Error& error) { failed = error; };
+    hooks.turns = [this] { return turns; };
     behind = std::make_shared<WriteBehind>(threads, counters, 64 * kMiB, std::move(hooks));
   }
   void write(std::uint64_t position, std::uint64_t bytes) {
@@ -63,6 +65,28 @@ TEST_F(WriteBehindTest, AppendsWaitAboveTheBudgetAndGoOnWithSomeRoom) {
   simulator.run_for(std::chrono::seconds(2));
   EXPECT_EQ(woken, 1);
   EXPECT_EQ(behind->dirty(), 52 * kMiB);
+}
+
+TEST_F(WriteBehindTest, StridesWaitForTheirTurnWhileOthersWantTheHead) {
+  struct Counted final : base::DiskExecutor {
+    explicit Counted(base::DiskExecutor& executor) : threads(executor) {}
+    void submit(std::function<void()> work) override {
+      ++turns;
+      threads.submit(std::move(work));
+    }
+    base::DiskExecutor& threads;
+    int turns = 0;
+  } counted(threads);
+  turns = &counted;
+  behind->appended(*log, 12 * kMiB);
+  for (std::uint64_t at = 0; at < 8; at += 4) write(at * kMiB, 4 * kMiB);
+  simulator.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(counted.turns, 2);
+  turns = nullptr;
+  write(8 * kMiB, 4 * kMiB);
+  simulator.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(counted.turns, 2);
+  EXPECT_EQ(behind->dirty(), 0u);
 }
 
 TEST_F(WriteBehindTest, WhatASyncCoveredIsNotCountedTwice) {
