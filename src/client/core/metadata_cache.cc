@@ -125,6 +125,7 @@ void MetadataCache::apply_topic(const protocol::TopicMetadata& topic, std::uint6
   info->name = topic.name;
   info->id = topic.id;
   info->version = version;
+  info->learnt = runtime_.now();
   info->batch_bytes_max = topic.batch_bytes_max;
   info->partitions = topic.partitions;
   by_name_[topic.name] = info;
@@ -165,6 +166,11 @@ void MetadataCache::want_older_topics() {
 void MetadataCache::refresh_soon(const base::Uuid& topic) {
   refresh_wanted_.insert(topic);
   begin_refresh();
+}
+
+void MetadataCache::refresh_older_than(const base::Uuid& topic, base::Duration age) {
+  const auto known = by_id_.find(topic);
+  if (known != by_id_.end() && runtime_.now() - known->second->learnt >= age) refresh_soon(topic);
 }
 
 void MetadataCache::begin_refresh() {

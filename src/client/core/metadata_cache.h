@@ -23,6 +23,7 @@ struct TopicInfo {
   std::string name;
   base::Uuid id;
   std::uint64_t version = 0;  ///< of the cluster image that it is from
+  base::TimePoint learnt{};
   std::uint32_t batch_bytes_max = 0;
   std::vector<protocol::PartitionMetadata> partitions;  ///< ascending
 
@@ -79,6 +80,9 @@ class MetadataCache {
   /// An answer came from a broker with an image of this version. Known topics that are older are
   /// asked about again, in the same manner: partitions may have been added.
   void note_version(std::uint64_t version);
+  /// For whoever gets no answers that would say: asks about the topic again if what is known of it
+  /// was learnt longer ago.
+  void refresh_older_than(const base::Uuid& topic, base::Duration age);
   /// Null: no such topic is known.
   [[nodiscard]] TopicPtr find(const base::Uuid& topic) const;
   /// Called after every update.

@@ -285,6 +285,29 @@ TEST_F(ProducerTest, UnackedRecordsAreDeliveredOnceWritten) {
   EXPECT_EQ(results["r7"].front()->offset, -1);
 }
 
+/// No answer says that there is news, so it asks while it sends, and not when it does not.
+TEST_F(ProducerTest, UnackedRecordsFindPartitionsThatWereAdded) {
+  auto config = producer_config();
+  config.acks = Acks::none;
+  const auto orders = start_with_orders(config);
+  ASSERT_EQ(send(*orders, "first"), Appended::accepted);
+  ASSERT_TRUE(wait_for_results());
+  broker->topic("orders").partitions.resize(2);
+  simulator.run_for(seconds(20));
+  const int asked = broker->metadata_requests;
+  EXPECT_EQ(send(*orders, "too early", 1), Appended::refused);
+  ASSERT_EQ(send(*orders, "second"), Appended::accepted);
+  ASSERT_TRUE(simulator.run_until([&] { return send(*orders, "there", 1) == Appended::accepted; },
+                                  seconds(2)));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(send(*orders, "more"), Appended::accepted);
+    simulator.run_for(milliseconds(100));
+  }
+  ASSERT_TRUE(wait_for_results());
+  EXPECT_EQ(broker->values("orders", 1), std::vector<std::string>{"there"});
+  EXPECT_LE(broker->metadata_requests - asked, 5);
+}
+
 TEST_F(ProducerTest, DeletedTopicFailsItsRecordsAndTheHandle) {
   const auto orders = start_with_orders();
   ASSERT_EQ(send(*orders, "before"), Appended::accepted);
