@@ -33,6 +33,8 @@ std::string check_chroot(std::string_view path) {
 }
 
 std::string add_server(std::string_view text, std::vector<base::Endpoint>& servers) {
+  if (text.find('@') != std::string_view::npos)
+    return "this release does not authenticate towards ZooKeeper";
   if (text.empty()) return "a server is missing; write \"zookeeper://zk1:2181,zk2:2181/mq\"";
   auto parsed = base::parse_endpoint(text, kDefaultZooKeeperPort);
   if (!parsed.endpoint)
@@ -50,6 +52,13 @@ MetadataPlace parse_metadata(std::string_view text) {
   MetadataPlace place;
   if (text == "local") {
     place.zookeeper.emplace();
+    return place;
+  }
+  for (const auto* scheme : {"zookeepers://", "zookeeper+tls://", "zookeeper+ssl://"}) {
+    if (!text.starts_with(scheme)) continue;
+    place.error =
+        "this release has no TLS towards ZooKeeper; write \"zookeeper://...\", on a private "
+        "network";
     return place;
   }
   if (!text.starts_with(kScheme)) {

@@ -31,6 +31,9 @@ TEST(MetadataRules, MistakesAreNamed) {
   using ::testing::HasSubstr;
   EXPECT_THAT(shown("zookeper://zk1/mq"), HasSubstr("got \"zookeper://zk1/mq\""));
   EXPECT_THAT(shown("zk1:2181"), HasSubstr("expected \"local\" or \"zookeeper://"));
+  EXPECT_THAT(shown("zookeepers://zk1:2281/mq"), HasSubstr("no TLS towards ZooKeeper"));
+  EXPECT_THAT(shown("zookeeper+tls://zk1:2281/mq"), HasSubstr("no TLS towards ZooKeeper"));
+  EXPECT_THAT(shown("zookeeper://me:secret@zk1/mq"), HasSubstr("does not authenticate"));
   EXPECT_THAT(shown("zookeeper:///mq"), HasSubstr("a server is missing"));
   EXPECT_THAT(shown("zookeeper://"), HasSubstr("a server is missing"));
   EXPECT_THAT(shown("zookeeper://zk1,,zk2/mq"), HasSubstr("a server is missing"));
