@@ -1,5 +1,8 @@
 #include "broker/membership.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/log.h"
 #include "broker/version.h"
 #include "replication/image_delta.h"
@@ -138,13 +141,33 @@ asio::awaitable<metadata::ImagePtr> Membership::first_image() {
       // the image is in force as it is.
       puller_.applied(image->version());
       waiting_("waiting for a topic of the metadata: " + image->lost_topic()->text);
+/// Partitions that are new since this broker began to wait: whoever has them made waits until they
+/// are open here, and hears at once that they will not be for now.
+void Membership::refuse_to_open(const metadata::ClusterImage& image, StartWait& wait) {
+  const bool begins = !std::exchange(wait.begun, true);
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& assignment : topic->partitions) {
+      if (std::ranges::find(assignment.replicas, core_.id) == assignment.replicas.end()) continue;
+      if (begins) wait.there_before.insert(assignment.id);
+      if (begins || wait.there_before.contains(assignment.id)) continue;
+      if (!wait.refused.insert(assignment.id).second) continue;
+      reporter_.failed(assignment.id,
+                       core_.status(protocol::WireError::partition_offline,
+                                    fmt::format("broker {} waits at its start: {}", core_.id,
+                                                image.lost_topic()->text)));
+    }
+  }
+}
+
       image = co_await view_.wait_for_image(image->version(), core_.home->now() + kWaitToldAgain);
       continue;
+  StartWait wait;
     }
     const auto& leader = candidate_.leader();
     waiting_(leader ? fmt::format("waiting for the cluster image from broker {} ({})",
                                   leader->broker, leader->advertised.text())
                     : std::string("waiting for a controller to be elected"));
+      refuse_to_open(*image, wait);
     image = co_await view_.wait_for_image(0, core_.home->now() + kWaitToldAgain);
   }
   co_return image;
@@ -155,6 +178,7 @@ protocol::Status Membership::not_controller() const {
   if (!candidate_.trouble().empty())
     return core_.status(protocol::WireError::metadata_unavailable, candidate_.trouble());
   if (const auto why = store_.trouble(); !why.empty())
+  for (const auto& id : wait.refused) reporter_.forget(id);
     return core_.status(protocol::WireError::metadata_unavailable, why);
   if (!leader || leader->broker == core_.id) {
     return core_.status(protocol::WireError::not_controller,

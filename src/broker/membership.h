@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "broker/core.h"
@@ -116,6 +117,14 @@ class Membership {
  private:
   void adopt_epoch(model::BrokerEpoch epoch);
   void adopt_leader(const std::optional<controller::ControllerAddress>& leader);
+  /// What a broker that waits for a damaged topic at its start was to keep then, and since.
+  struct StartWait {
+    bool begun = false;
+    std::set<model::PartitionId> there_before;
+    std::set<model::PartitionId> refused;
+  };
+
+  void refuse_to_open(const metadata::ClusterImage& image, StartWait& wait);
   void try_now();
 
   Core& core_;

@@ -275,6 +275,7 @@ OpeningPtr Controller::Impl::expect_opening(const TopicTree& tree, std::size_t f
   openings_[tree.value.id] = opening;
   // One that was lost while this was written has been forgotten already.
   forget_lost_openings();
+    unopened_.insert(tree.partitions[i].id);
   members_changed_ = true;
   members_wake_.notify_all();
   return opening;
@@ -411,6 +412,7 @@ void Controller::Impl::forget_topic(const TopicTree& tree) {
   std::erase_if(damage_, [&](const auto& one) { return one.node.topic == tree.value.name; });
   publish({id});
   progress_.notify_all();
+  std::erase_if(unopened_, [&](const auto& partition) { return partition.topic == id; });
 }
 
 // Alter

@@ -244,3 +244,5 @@ class Controller::Impl {
 };
 
 }  // namespace mq::controller
+  /// Made by this controller, and no broker has opened a replica of it yet: nothing is in them.
+  std::set<model::PartitionId> unopened_;

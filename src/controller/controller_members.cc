@@ -155,7 +155,10 @@ std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker
   if (found == nullptr) return std::nullopt;
   const auto& replicas = replicas_of(report.partition);
   const auto& brokers = members_.live_brokers();
-  auto state = with_reported_replica(found->state, replicas, brokers, broker, epoch, report);
+  auto known = report;
+  // What was never open has lost nothing, however new its log is.
+  if (unopened_.contains(report.partition)) known.intact_since = model::BrokerEpoch(0);
+  auto state = with_reported_replica(found->state, replicas, brokers, broker, epoch, known);
   const auto& now = state ? *state : found->state;
   // One that was known to be complete may be needed later, when whoever leads now is lost too.
   const bool was_known =
@@ -268,6 +271,7 @@ void Controller::Impl::note_opened(model::BrokerId broker, const protocol::Repli
 }
 
 /// A broker that is lost holds nobody up: its replicas come with it.
+  if (report.state == protocol::ReplicaState::opened) unopened_.erase(report.partition);
 void Controller::Impl::forget_lost_openings() {
   for (auto& [id, opening] : openings_)
     std::erase_if(opening->missing, [this](const auto& entry) {

@@ -160,6 +160,14 @@ class FromExamples(Case):
         self.three[controller].launch(*self.given[controller])
         living = next(number for number in self.three if number != controller)
         self.ctl("topic", "delete", "orders", "--yes", code=6, brokers=self.three[living].address)
+        # The broker that waits for it opens nothing new, and says so at once.
+        wait_until(lambda: [item["state"] for item in self.items("broker", "list")] == ["up"] * 3, 20, "it has registered")
+        began = time.monotonic()
+        fresh = ctl("-b", self.three[living].address, "topic", "create", "fresh", "--partitions", "3", "--replicas", "1")
+        self.assertNotEqual(fresh.code, 0)
+        self.assertIn("waits at its start", fresh.err)
+        self.assertIn("/topics/orders", fresh.err)
+        self.assertLess(time.monotonic() - began, 20)
         # Once it is mended everything is as it was: no log was put away as nobody's.
         self.edit_metadata(lambda client: client.set("/mq/topics/orders", value))
         wait_until(self.healthy, 40, "all is well")

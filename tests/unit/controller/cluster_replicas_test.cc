@@ -249,6 +249,148 @@ TEST_F(ClusterReplicas, WhoCameBackBeforeTheLastLeaderWasLostIsNotForgotten) {
 
 TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
   start_with_topic();
+// Only where the topic says so, and not before brokers that were only restarted would be back.
+TEST_F(ClusterReplicas, ATopicMayGiveUpRecordsForALeader) {
+  start_with_topic(2, 1);
+  protocol::AlterTopic allows;
+  allows.name = "orders";
+  allows.set = {{"unclean_election", "true"}};
+  ASSERT_TRUE(
+      run(wait_for_controller().alter_topic(allows, in(std::chrono::seconds(20)))).status.ok());
+  const auto id = partition().id;
+  const int leader = replica(0);
+  ASSERT_TRUE(ask(proposal({registered(leader)})).results[0].status.ok());
+  logs_[replica(1)].end[id] = model::Offset(50);
+  logs_[replica(2)].end[id] = model::Offset(70);
+  logs_[leader].end[id] = model::Offset(90);
+  lose(leader);
+  EXPECT_EQ(partition().leader, BrokerId());
+  simulator_.run_for(std::chrono::seconds(20));
+  EXPECT_EQ(partition().leader, BrokerId());
+  ASSERT_TRUE(
+      wait_until([&] { return partition().leader != BrokerId(); }, std::chrono::seconds(20)));
+  EXPECT_EQ(partition().leader.value(), replica(2));
+  EXPECT_EQ(isr(), std::vector{replica(2)});
+  EXPECT_TRUE(elr().empty());
+  EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
+  EXPECT_EQ(partition().loss_start, model::Offset(70));
+  EXPECT_EQ(partition().loss_end, model::Offset());
+
+  // Who had everything says how much that was, and follows.
+  ASSERT_EQ(add(leader).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return partition().loss_end == model::Offset(90); }));
+  EXPECT_EQ(partition().leader.value(), replica(2));
+  EXPECT_EQ(isr(), std::vector{replica(2)});
+
+  protocol::ControlPartitionsRequest seen;
+  seen.action = protocol::PartitionAction::acknowledge_loss;
+  seen.partitions = {id};
+  EXPECT_TRUE(
+      run(wait_for_controller().control(seen, in(std::chrono::seconds(5)))).results[0].status.ok());
+  EXPECT_EQ(partition().loss_epoch, model::LeaderEpoch());
+  EXPECT_EQ(partition().loss_start, model::Offset());
+}
+
+TEST_F(ClusterReplicas, WithoutTheSettingALeaderIsWaitedForForEver) {
+  start_with_topic(1, 1);
+  const int leader = replica(0);
+  ASSERT_TRUE(ask(proposal({registered(leader)})).results[0].status.ok());
+  lose(leader);
+  simulator_.run_for(std::chrono::minutes(10));
+  EXPECT_EQ(partition().leader, BrokerId());
+  ASSERT_EQ(add(leader).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return partition().leader.value() == leader; }));
+  EXPECT_EQ(partition().loss_epoch, model::LeaderEpoch());
+}
+
+TEST_F(ClusterReplicas, LeadersGoBackToTheFirstOfTheirReplicas) {
+  start_with_topic(6);
+  const int away = controlling()->id == 1 ? 2 : 1;
+  const auto led = [&] {
+    int count = 0;
+    for (std::int32_t number = 0; number < 6; ++number)
+      count += partition(number).leader.value() == away;
+    return count;
+  };
+  const int before = led();
+  ASSERT_GT(before, 0);
+  lose(away);
+  EXPECT_EQ(led(), 0);
+  ASSERT_EQ(add(away).start(), Error());
+  wait_until_settled();
+  simulator_.run_for(std::chrono::minutes(3));
+  EXPECT_EQ(led(), 0) << "it is not in sync";
+  for (std::int32_t number = 0; number < 6; ++number) {
+    auto wanted = proposal(partition(number).isr, number);
+    wanted.entries[0].isr.push_back(registered(away));
+    EXPECT_TRUE(ask(wanted).results[0].status.ok());
+  }
+  EXPECT_EQ(led(), 0);
+  ASSERT_TRUE(wait_until([&] { return led() == before; }, std::chrono::minutes(2)));
+  wait_until_settled();
+}
+
+TEST_F(ClusterReplicas, ALeaderWhoseLogStandsStillGivesWayAndDoesNotGetItBackAtOnce) {
+  start_with_topic();
+  const int leader = replica(0);
+  protocol::ReportReplicasRequest request;
+  request.broker = leader;
+  request.broker_epoch = broker(leader).member.epoch().value();
+  auto& stalled = request.replicas.emplace_back();
+  stalled.partition = partition().id;
+  stalled.state = protocol::ReplicaState::resigns;
+  stalled.last_leader_epoch = partition().leader_epoch;
+  stalled.log_end_offset = model::Offset(0);
+  ASSERT_TRUE(
+      run(wait_for_controller().report(request, in(std::chrono::seconds(5)))).envelope.status.ok());
+  EXPECT_EQ(partition().leader.value(), replica(1));
+  EXPECT_EQ(isr(), (std::vector{replica(1), replica(2)}));
+  auto wanted = proposal(partition().isr);
+  wanted.entries[0].isr.push_back(registered(leader));
+  EXPECT_TRUE(ask(wanted).results[0].status.ok());
+  simulator_.run_for(std::chrono::minutes(9));
+  EXPECT_EQ(partition().leader.value(), replica(1));
+  ASSERT_TRUE(
+      wait_until([&] { return partition().leader.value() == leader; }, std::chrono::minutes(3)));
+}
+
+// A log that was made anew is no loss where nobody had opened the partition before.
+TEST_F(ClusterReplicas, WhatWasNeverOpenHasLostNothing) {
+  start(3);
+  auto& controller = wait_for_controller();
+  const int id = controller.image()->controller() == BrokerId(1) ? 2 : 1;
+  broker(id).reporting = false;
+  protocol::NewTopic topic;
+  topic.name = "orders";
+  topic.partitions = 6;
+  topic.replicas = 1;
+  EXPECT_EQ(run(controller.create_topic(topic, false, in(std::chrono::seconds(5)))).status.error(),
+            WireError::timed_out);
+  const auto lossy = [&] {
+    int lossy = 0;
+    for (std::int32_t number = 0; number < 6; ++number)
+      lossy += partition(number).loss_epoch != model::LeaderEpoch();
+    return lossy;
+  };
+  const auto comes_back_empty = [&](int epoch) {
+    broker(id).kill();
+    simulator_.run_for(std::chrono::seconds(20));
+    logs_[id].last_epoch.clear();
+    logs_[id].intact_since = BrokerEpoch(epoch);
+    EXPECT_EQ(add(id).start(), Error());
+    EXPECT_TRUE(wait_until([&] {
+      for (std::int32_t number = 0; number < 6; ++number) {
+        if (partition(number).leader == BrokerId()) return false;
+      }
+      return true;
+    }));
+  };
+  comes_back_empty(1000);
+  EXPECT_EQ(lossy(), 0);
+  comes_back_empty(2000);
+  EXPECT_EQ(lossy(), 2);
+}
+
   const int first = replica(0);
   const int second = replica(1);
   const int third = replica(2);
