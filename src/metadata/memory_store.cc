@@ -204,7 +204,7 @@ class MemoryStore final : public MetadataStore {
     co_await runtime_.sleep_until(latest_answer_);
   }
   base::Duration random_latency() {
-    const auto max = static_cast<std::uint64_t>(options_.latency_max.count());
+    const auto max = static_cast<std::uint64_t>((options_.latency_max + state_->slower_by).count());
     return base::Duration(max == 0 ? 0 : static_cast<std::int64_t>(runtime_.random() % (max + 1)));
   }
 

@@ -39,6 +39,8 @@ struct MemoryStoreState {
   std::map<std::uint64_t, Peer> peers;
   /// Asked before every multi (write = true) and every read. Empty: none.
   std::function<StoreFault(bool write)> fault;
+  /// Each way of a call takes up to so much longer than its store's options say.
+  base::Duration slower_by{0};
   /// Called after each applied write, before its answer: the place to crash a broker in a test.
   std::function<void()> on_applied;
 };

@@ -24,10 +24,13 @@ struct SimDiskTimes {
 /// one does.
 class SimDiskExecutor final : public base::DiskExecutor {
  public:
-  SimDiskExecutor(Simulator& simulator, SimDiskTimes times);
+  /// `gate` stops its threads; null: nothing does.
+  SimDiskExecutor(Simulator& simulator, SimDiskTimes times, PauseGate* gate = nullptr);
   ~SimDiskExecutor() override;
   void submit(std::function<void()> work) override;
   [[nodiscard]] std::size_t waiting() const noexcept;
+  /// What comes from now on waits at least so long.
+  void stall(base::Duration span);
 
  private:
   struct State;

@@ -31,6 +31,7 @@ class ListenState;
 struct Incarnation {
   std::string node;
   bool alive = true;
+  bool refuses = false;  ///< it is dead, and its machine is not
 };
 
 struct SimNetwork::State {
@@ -41,7 +42,7 @@ struct SimNetwork::State {
   SimRandom random;
   std::map<std::string, std::shared_ptr<Incarnation>> nodes;
   std::map<std::pair<std::string, std::uint16_t>, std::shared_ptr<ListenState>> listeners;
-  std::set<std::pair<std::string, std::string>> cuts;
+  std::set<std::pair<std::string, std::string>> cuts;  // from, to
   std::vector<std::weak_ptr<Connection>> connections;
   std::uint16_t next_port = 40000;
 
@@ -49,8 +50,8 @@ struct SimNetwork::State {
     if (random.chance(link.slow_chance)) return random.duration(link.delay_max, link.slow_max);
     return random.duration(link.delay_min, link.delay_max);
   }
-  [[nodiscard]] bool is_cut(const std::string& a, const std::string& b) const {
-    return cuts.contains(std::minmax(a, b));
+  [[nodiscard]] bool is_cut(const std::string& from, const std::string& to) const {
+    return !cuts.empty() && cuts.contains({from, to});
   }
   std::vector<std::shared_ptr<Connection>> live_connections();
 };
@@ -163,6 +164,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::size_t bytes = 0;  // in flight and ready
     bool moving = false;    // a timer for the first piece runs
     bool ended = false;
+    TimePoint silent_since = TimePoint::max();
     SimSignal readable;
     SimSignal writable;
   };
@@ -209,12 +211,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     if (broken_ || pipe.flying.empty()) return;
     const auto now = state_->simulator.now();
     const auto& receiver = *ends_[1 - side].owner;
-    const bool lost = state_->is_cut(ends_[0].owner->node, ends_[1].owner->node);
+    const bool lost = state_->is_cut(ends_[side].owner->node, receiver.node);
     const bool receiver_back = !receiver.alive && state_->nodes.contains(receiver.node) &&
                                state_->nodes.at(receiver.node)->alive;
     if (lost || (!receiver.alive && !receiver_back)) return resend_later(side);
     if (receiver_back) return break_now();  // the new incarnation does not know this stream
-    silent_since_ = TimePoint::max();
+    pipe.silent_since = TimePoint::max();
     while (!pipe.flying.empty() && pipe.flying.front().arrives <= now) {
       std::string bytes = std::move(pipe.flying.front().bytes);
       pipe.flying
@@ -238,8 +240,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void resend_later(std::size_t side) {
     const auto now = state_->simulator.now();
-    if (silent_since_ == TimePoint::max()) silent_since_ = now;
-    if (now - silent_since_ > kGiveUpAfter) return break_now();
+    auto& silent_since = pipes_[side]->silent_since;
+    if (silent_since == TimePoint::max()) silent_since = now;
+    if (now - silent_since > kGiveUpAfter) return break_now();
     pipes_[side]->flying.front().arrives = now + kResendEvery;
     for (auto& piece : pipes_[side]->flying)
       piece.arrives = std::max(piece.arrives, now + kResendEvery);
@@ -250,7 +253,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<End, 2> ends_;
   std::array<std::unique_ptr<Pipe>, 2> pipes_;  // pipes_[i] carries what side i writes
   bool broken_ = false;
-  TimePoint silent_since_ = TimePoint::max();
 };
 
 class SimStream final : public base::Stream {
@@ -373,7 +375,10 @@ class NodeNetwork final : public base::Network {
       if (arrives > deadline || *cancels != cancels_before)
         co_return make_error_code(BaseErrc::timed_out);
       if (!state->nodes.contains(host)) co_return make_error_code(BaseErrc::not_found);
-      const bool reachable = state->nodes.at(host)->alive && !state->is_cut(owner->node, host);
+      const auto& there = *state->nodes.at(host);
+      const bool cut = state->is_cut(owner->node, host) || state->is_cut(host, owner->node);
+      if (!cut && there.refuses) co_return make_error_code(BaseErrc::connection_refused);
+      const bool reachable = there.alive && !cut;
       if (reachable) break;
       co_await runtime->sleep_until(std::min(runtime->now() + kResendEvery, deadline));
       if (runtime->now() >= deadline) co_return make_error_code(BaseErrc::timed_out);
@@ -434,6 +439,7 @@ void SimNetwork::crash(const std::string& node, Crash how) {
   const auto found = state_->nodes.find(node);
   if (found == state_->nodes.end()) return;
   found->second->alive = false;
+  found->second->refuses = how == Crash::reset;
   for (auto it = state_->listeners.begin(); it != state_->listeners.end();) {
     if (it->first.first != node) {
       ++it;
@@ -452,14 +458,34 @@ void SimNetwork::crash(const std::string& node, Crash how) {
 }
 
 void SimNetwork::cut(const std::string& a, const std::string& b) {
-  state_->cuts.insert(std::minmax(a, b));
+  cut_one_way(a, b);
+  cut_one_way(b, a);
+}
+
+void SimNetwork::cut_one_way(const std::string& from, const std::string& to) {
+  state_->cuts.emplace(from, to);
+}
+
+void SimNetwork::mend(const std::string& a, const std::string& b) {
+  state_->cuts.erase({a, b});
+  state_->cuts.erase({b, a});
 }
 
 void SimNetwork::heal() { state_->cuts.clear(); }
 
+void SimNetwork::set_link(const SimLink& link) { state_->link = link; }
+
+const SimLink& SimNetwork::link() const { return state_->link; }
+
 void SimNetwork::reset_connections(const std::string& node) {
   for (const auto& connection : state_->live_connections()) {
     if (connection->involves(node)) connection->break_now();
+  }
+}
+
+void SimNetwork::reset_between(const std::string& a, const std::string& b) {
+  for (const auto& connection : state_->live_connections()) {
+    if (connection->involves(a) && connection->involves(b)) connection->break_now();
   }
 }
 

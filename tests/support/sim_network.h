@@ -34,17 +34,25 @@ class SimNetwork {
 
   /// How the peers of a crashed node learn of it.
   enum class Crash {
-    reset,   ///< the process died: its kernel resets the connections
+    reset,   ///< the process died: its kernel resets the connections, and refuses new ones
     silent,  ///< the machine died: nothing comes any more, until it is back and refuses old packets
   };
   /// Ends the present incarnation of `node`: nothing it does on the network has an effect.
   void crash(const std::string& node, Crash how);
 
-  /// Packets between the two are lost until heal(): nothing arrives, connecting times out.
+  /// Packets between the two are lost until they are mended: nothing arrives, connecting times out.
   void cut(const std::string& a, const std::string& b);
-  void heal();
+  /// Only those from the one to the other are lost. No connection comes to be either.
+  void cut_one_way(const std::string& from, const std::string& to);
+  void mend(const std::string& a, const std::string& b);
+  void heal();  ///< all
+  /// For what is sent from now on, on all links.
+  void set_link(const SimLink& link);
+  [[nodiscard]] const SimLink& link() const;
   /// Breaks all connections of `node`; what is in flight is lost, so a frame may end in its middle.
   void reset_connections(const std::string& node);
+  /// The same between two nodes.
+  void reset_between(const std::string& a, const std::string& b);
   /// Breaks one connection chosen by `random`; false when there is none.
   bool reset_one(SimRandom& random);
   [[nodiscard]] std::size_t connections() const;

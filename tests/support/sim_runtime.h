@@ -12,9 +12,17 @@ namespace mq::testing {
 class SimRuntime final : public base::Runtime {
  public:
   explicit SimRuntime(Simulator& simulator)
-      : simulator_(simulator), random_(simulator.random().fork()) {}
+      : simulator_(simulator),
+        random_(simulator.random().fork()),
+        executor_(simulator.executor()) {}
+  /// One of a process that `gate` stops.
+  SimRuntime(Simulator& simulator, PauseGate& gate)
+      : simulator_(simulator),
+        random_(simulator.random().fork()),
+        gate_(&gate),
+        executor_(simulator.executor(gate)) {}
 
-  const asio::any_io_executor& executor() override { return simulator_.executor(); }
+  const asio::any_io_executor& executor() override { return executor_; }
   base::TimePoint now() override { return simulator_.now(); }
   std::int64_t wall_clock_ms() override {
     return kWallClockStartMs + wall_clock_skew_ms_ +
@@ -24,9 +32,11 @@ class SimRuntime final : public base::Runtime {
   }
   std::uint64_t random() override { return random_.next(); }
   TimerId start_timer(base::TimePoint due, std::function<void()> fire) override {
-    return simulator_.start_timer(due, std::move(fire));
+    return simulator_.start_timer(due, std::move(fire), gate_);
   }
-  bool cancel_timer(TimerId timer) override { return simulator_.cancel_timer(timer); }
+  bool cancel_timer(TimerId timer) override {
+    return simulator_.cancel_timer(timer) || (gate_ && gate_->cancel_timer(timer));
+  }
 
   /// Moves the wall clock, forwards or back; now() does not notice.
   void jump_wall_clock(std::int64_t ms) noexcept { wall_clock_skew_ms_ += ms; }
@@ -37,6 +47,8 @@ class SimRuntime final : public base::Runtime {
 
   Simulator& simulator_;
   SimRandom random_;
+  PauseGate* gate_ = nullptr;
+  asio::any_io_executor executor_;
   std::int64_t wall_clock_skew_ms_ = 0;
 };
 

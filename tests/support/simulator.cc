@@ -29,11 +29,17 @@ Simulator::~Simulator() {
   context_.reset();
 }
 
-Simulator::TimerId Simulator::start_timer(base::TimePoint due, std::function<void()> fire) {
+Simulator::TimerId Simulator::start_timer(base::TimePoint due, std::function<void()> fire,
+                                          PauseGate* gate) {
   const TimerId id = next_timer_++;
-  timers_.emplace(std::pair(due, id), std::move(fire));
+  timers_.emplace(std::pair(due, id), Timer{std::move(fire), gate});
   due_of_.emplace(id, due);
   return id;
+}
+
+void Simulator::fire_soon(TimerId timer, std::function<void()> fire, PauseGate& gate) {
+  timers_.emplace(std::pair(now_, timer), Timer{std::move(fire), &gate});
+  due_of_.emplace(timer, now_);
 }
 
 bool Simulator::cancel_timer(TimerId timer) {
@@ -51,8 +57,11 @@ void Simulator::fire_next_timer() {
     steps_at_this_instant_ = 0;
   }
   auto held = timers_.extract(first);
-  due_of_.erase(held.key().second);
-  held.mapped()();
+  const TimerId id = held.key().second;
+  due_of_.erase(id);
+  auto& timer = held.mapped();
+  if (timer.gate && timer.gate->paused()) return timer.gate->hold_timer(id, std::move(timer.fire));
+  timer.fire();
 }
 
 void Simulator::count_step() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/runtime.h"
+#include "support/pause_gate.h"
 #include "support/sim_random.h"
 
 namespace mq::testing {
@@ -34,9 +35,17 @@ class Simulator {
   [[nodiscard]] base::TimePoint now() const noexcept { return now_; }
   [[nodiscard]] SimRandom& random() noexcept { return random_; }
   [[nodiscard]] const boost::asio::any_io_executor& executor() const noexcept { return executor_; }
+  /// The same for the threads of one process, which `gate` stops.
+  [[nodiscard]] boost::asio::any_io_executor executor(PauseGate& gate) {
+    return GatedExecutor(context_->get_executor(), gate);
+  }
 
-  TimerId start_timer(base::TimePoint due, std::function<void()> fire);
+  /// While `gate` is shut what comes due waits there. Null: nothing stops it.
+  TimerId start_timer(base::TimePoint due, std::function<void()> fire, PauseGate* gate = nullptr);
+  /// False also for one that waits at its gate.
   bool cancel_timer(TimerId timer);
+  /// One that has waited at `gate`: fires in one of the next steps, under its old number.
+  void fire_soon(TimerId timer, std::function<void()> fire, PauseGate& gate);
 
   /// Runs one ready handler, or else the next timer. False when nothing is left to do.
   bool step();
@@ -77,7 +86,11 @@ class Simulator {
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   boost::asio::any_io_executor executor_;
   base::TimePoint now_{std::chrono::hours(1)};
-  std::map<std::pair<base::TimePoint, TimerId>, std::function<void()>> timers_;
+  struct Timer {
+    std::function<void()> fire;
+    PauseGate* gate;
+  };
+  std::map<std::pair<base::TimePoint, TimerId>, Timer> timers_;
   std::unordered_map<TimerId, base::TimePoint> due_of_;
   TimerId next_timer_ = 1;
   std::vector<std::function<void()>> checks_;

@@ -258,6 +258,17 @@ TEST_F(SimNetworkTest, ACutHoldsBytesBackUntilItHeals) {
   EXPECT_EQ(world.run(read_text(*pair.server, 4)), "late");
 }
 
+TEST_F(SimNetworkTest, AOneWayCutLetsTheOtherDirectionThrough) {
+  world.network.cut_one_way("server", "client");
+  EXPECT_TRUE(world.run(write_text(*pair.client, "heard")));
+  EXPECT_EQ(world.run(read_text(*pair.server, 5)), "heard");
+  EXPECT_TRUE(world.run(write_text(*pair.server, "late")));
+  EXPECT_EQ(world.run(read_with_deadline(world.runtime, *pair.client)), 1u);
+  EXPECT_EQ(world.run(try_connect(world.runtime, world.client, address, 1s)), BaseErrc::timed_out);
+  world.network.mend("client", "server");
+  EXPECT_EQ(world.run(read_text(*pair.client, 4)), "late");
+}
+
 TEST_F(SimNetworkTest, ALongCutBreaksTheConnection) {
   world.network.cut("server", "client");
   EXPECT_TRUE(world.run(write_text(*pair.client, "lost")));

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "support/run.h"
@@ -71,6 +72,36 @@ TEST(Simulator, ChecksRunAfterEveryStep) {
   simulator.run_for(1ms);
   EXPECT_EQ(value, 10);
   EXPECT_EQ(largest_step, 1);
+}
+
+TEST(PauseGate, WhatAPausedProcessWouldHaveDoneComesWhenItGoesOn) {
+  Simulator simulator(1);
+  PauseGate gate(simulator);
+  SimRuntime runtime(simulator, gate);
+  SimDiskExecutor disk(simulator, {}, &gate);
+  std::vector<std::string> done;
+  const auto note = [&](const char* what) { return [&done, what] { done.emplace_back(what); }; };
+  runtime.spawn("sleeper",
+                [](SimRuntime& own, std::vector<std::string>& log) -> asio::awaitable<void> {
+                  co_await own.sleep_for(1s);
+                  log.emplace_back("slept");
+                }(runtime, done));
+  simulator.run_for(1ms);
+  gate.pause();
+  runtime.post(note("posted"));
+  runtime.start_timer(runtime.now() + 1s, note("timer"));
+  const auto cancelled =
+      runtime.start_timer(runtime.now() + 1s, note("cancelled while it stood still"));
+  const auto late = runtime.start_timer(runtime.now() + 2s, note("cancelled afterwards"));
+  disk.submit(note("disk"));
+  simulator.run_for(1min);
+  EXPECT_TRUE(done.empty());
+  EXPECT_TRUE(runtime.cancel_timer(cancelled));
+  gate.resume();
+  EXPECT_TRUE(runtime.cancel_timer(late));
+  simulator.run_for(1ms);
+  std::ranges::sort(done);
+  EXPECT_EQ(done, (std::vector<std::string>{"disk", "posted", "slept", "timer"}));
 }
 
 TEST(Simulator, WallClocksJumpTheOtherClockDoesNot) {
