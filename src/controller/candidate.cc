@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "controller/error.h"
+#include "controller/refusals.h"
 #include "metadata/znode_layout.h"
 
 namespace mq::controller {
@@ -19,6 +20,9 @@ constexpr std::chrono::milliseconds kAfterFailure{500};
 /// After elections that led to nothing: each is an event for all other brokers.
 constexpr base::Duration kPauseMin = std::chrono::milliseconds(500);
 constexpr base::Duration kPauseMax = std::chrono::seconds(10);
+
+/// The socket on which a killed process listens may outlive its connections for so long.
+constexpr base::Duration kDyingFor = std::chrono::seconds(1);
 
 /// A controller that has been there for so long has loaded what this broker could not.
 constexpr base::Duration kStays = std::chrono::seconds(2);
@@ -129,6 +133,53 @@ asio::awaitable<Result<void>> Candidate::watch_leader() {
                                              metadata::WatchKind::data, std::move(fire));
   if (!watched) watching_ = false;
   co_return watched;
+}
+
+void Candidate::lost_controller() {
+  if (stopping_ || looking_for_leader_ || config_.network == nullptr) return;
+  if (!leader_ || leader_->broker == config_.broker) return;
+  looking_for_leader_ = true;
+  tasks_.spawn("looking for the controller", look_for(*leader_));
+}
+
+asio::awaitable<void> Candidate::look_for(ControllerAddress leader) {
+  const auto name = leader;
+  const bool ended = co_await end_office_of_dead(std::move(leader));
+  looking_for_leader_ = false;
+  if (!ended || stopping_) co_return;
+  base::log_warning("controller",
+                    "the process of the controller, broker {}, has ended: {} refuses connections; "
+                    "its office is ended before its session",
+                    name.broker, name.advertised.text());
+  wake();
+}
+
+/// False: it lives, or nobody knows. The check names the election, so that no later office is
+/// ended; and one that is ended by mistake costs an election, nothing else (CTL-1).
+asio::awaitable<bool> Candidate::end_office_of_dead(ControllerAddress leader) {
+  std::vector<std::string> paths{std::string(layout::kControllerEpoch),
+                                 std::string(layout::kControllerLeader)};
+  const auto nodes = co_await store_.get_many(std::move(paths));
+  if (!nodes || !nodes->front() || !nodes->back()) co_return false;
+  if (address_in(*nodes->back()) != leader) co_return false;
+  const auto since = home_.now();
+  for (int refused = 0; refused < kRefusalsOfTheDead;) {
+    const auto due = home_.now() + kBetweenRefusals;
+    bool in_time = home_.now() > since;
+    while (in_time && !stopping_) in_time = co_await changed_.wait_until(due);
+    if (stopping_ || leader_ != leader) co_return false;
+    const bool refuses = co_await refuses_connections(*config_.network, home_, leader.advertised);
+    refused = refuses ? refused + 1 : 0;
+    if (!refuses && home_.now() - since >= kDyingFor) co_return false;
+  }
+  if (stopping_ || !member_.registered()) co_return false;
+  std::vector<Operation> operations;
+  operations.emplace_back(
+      metadata::Check(std::string(layout::kControllerEpoch), nodes->front()->version));
+  operations.emplace_back(
+      metadata::Remove(std::string(layout::kControllerLeader), metadata::kAnyVersion));
+  const auto removed = co_await store_.multi(std::move(operations));
+  co_return removed && removed->applied();
 }
 
 /// CTL-1: one multi takes the office and raises the epoch that every write of a controller names.

@@ -47,6 +47,10 @@ class Candidate {
   /// or was restored from a copy.
   void on_known_epoch(std::function<std::int32_t()> known) { known_epoch_ = std::move(known); }
 
+  /// The connection to the controller elsewhere has ended, and not by our doing. Where its process
+  /// is dead then, its office is ended before its session (CTL-9).
+  void lost_controller();
+
   /// After Member::start(), and with the listeners in place.
   void start();
   /// Null while this broker is not the controller, or not ready yet.
@@ -64,6 +68,8 @@ class Candidate {
   asio::awaitable<void> run();
   asio::awaitable<Result<void>> look();
   asio::awaitable<Result<void>> watch_leader();
+  asio::awaitable<void> look_for(ControllerAddress leader);
+  asio::awaitable<bool> end_office_of_dead(ControllerAddress leader);
   asio::awaitable<Result<void>> stand();
   asio::awaitable<Result<metadata::Node>> load_epoch();
   asio::awaitable<Result<metadata::Node>> rising_epoch();
@@ -85,6 +91,7 @@ class Candidate {
   bool ready_ = false;
   bool woken_ = false;
   bool watching_ = false;
+  bool looking_for_leader_ = false;
   bool stopping_ = false;
   std::optional<ControllerAddress> leader_;
   base::TimePoint leader_since_{};

@@ -117,6 +117,8 @@ metadata::PartitionAssignment to_assignment(const metadata::TopicPartition& part
   assignment.elr = node.state.elr;
   assignment.min_isr = node.state.min_isr;
   assignment.loss_epoch = node.state.loss_epoch;
+  assignment.loss_start = node.state.loss_start;
+  assignment.loss_end = node.state.loss_end;
   return assignment;
 }
 

@@ -24,6 +24,7 @@ Controller::Impl::Impl(ControllerConfig config, metadata::MetadataStore& store, 
       topic_writer_(store, writer_),
       members_(store),
       images_(home, controller_epoch),
+      balance_(config_.balance),
       admin_(home),
       writes_(home),
       progress_(home),
@@ -47,7 +48,10 @@ asio::awaitable<Result<void>> Controller::Impl::load() {
   for (const auto& [id, tree] : topics_) leftovers_.insert(id);
   tasks_.spawn("following the brokers", follow_members());
   tasks_.spawn("looking at damaged metadata", follow_damage());
+  tasks_.spawn("looking after partitions without a leader", follow_leaderless());
+  if (config_.balance.on) tasks_.spawn("balancing leaders", follow_balance());
   want_repair();
+  look_for_all();
   co_return Result<void>();
 }
 
@@ -253,6 +257,9 @@ asio::awaitable<protocol::ControlPartitionsResponse> Controller::control(
 asio::awaitable<protocol::LeaveBrokerResponse> Controller::leave(
     protocol::LeaveBrokerRequest request, base::TimePoint) {
   return impl_->leave(std::move(request));
+}
+void Controller::lost_connection(model::BrokerId broker, model::BrokerEpoch epoch) {
+  impl_->lost_connection(broker, epoch);
 }
 ImagePtr Controller::image() const { return impl_->image(); }
 std::int32_t Controller::controller_epoch() const noexcept { return impl_->controller_epoch(); }

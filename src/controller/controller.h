@@ -5,7 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "base/runtime.h"
+#include "base/network.h"
+#include "controller/leader_balance.h"
 #include "metadata/cluster_image.h"
 #include "metadata/store.h"
 #include "protocol/alter_isr.h"
@@ -37,6 +38,10 @@ struct ControllerConfig {
   std::uint32_t default_min_isr = 0;  ///< 0: two where there are three replicas or more, else one
   std::int32_t replicas_max = 1;      ///< of a partition
   std::size_t partitions_max = 1'000'000;  ///< of one broker
+  BalanceRules balance;
+  /// Of the home runtime; where brokers are looked for whose connections were lost (CTL-9). Null:
+  /// the end of their sessions is waited for.
+  base::Network* network = nullptr;
 };
 
 /// The only writer of topics and partition state while this broker is elected (CTL-1): built from
@@ -85,12 +90,16 @@ class Controller {
   /// that is in force.
   asio::awaitable<protocol::AlterIsrResponse> alter_isr(protocol::AlterIsrRequest request,
                                                         base::TimePoint deadline);
-  /// A broker is about to stop. OK: what it led is led elsewhere, where anybody can.
   /// OK means stored, or so already.
   asio::awaitable<protocol::ControlPartitionsResponse> control(
       protocol::ControlPartitionsRequest request, base::TimePoint deadline);
+  /// A broker is about to stop. OK: what it led is led elsewhere, where anybody can.
   asio::awaitable<protocol::LeaveBrokerResponse> leave(protocol::LeaveBrokerRequest request,
                                                        base::TimePoint deadline);
+
+  /// The connection on which this broker asked for images has ended, and not by our doing. Where
+  /// its process is dead then, it is taken out before its session ends (CTL-9).
+  void lost_connection(model::BrokerId broker, model::BrokerEpoch epoch);
 
   /// The newest image; null before load().
   [[nodiscard]] ImagePtr image() const;

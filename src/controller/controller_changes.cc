@@ -195,12 +195,12 @@ asio::awaitable<Controller::Impl::Made> Controller::Impl::create(protocol::NewTo
   co_return made;
 }
 
-/// What live brokers have, for the ring.
-std::vector<Ring::Broker> Controller::Impl::loads() const {
+std::vector<Ring::Broker> Controller::Impl::loads(bool alive) const {
   std::map<model::BrokerId, Ring::Broker> loads;
-  for (const auto broker : members_.live()) {
-    auto& load = loads[broker];
-    load.id = broker;
+  for (const auto& info : members_.infos()) {
+    if (info.alive != alive) continue;
+    auto& load = loads[info.id];
+    load.id = info.id;
     load.replicas_max = config_.partitions_max;
   }
   for (const auto& [id, topic] : topics_) {
@@ -219,7 +219,7 @@ std::vector<Ring::Broker> Controller::Impl::loads() const {
 }
 
 Status Controller::Impl::place(TopicTree& tree, std::size_t first, std::size_t copies) const {
-  auto brokers = loads();
+  auto brokers = loads(true);
   if (brokers.empty())
     return status(WireError::metadata_unavailable, "no broker is registered at the moment");
   std::vector<std::int32_t> numbers;
@@ -230,21 +230,27 @@ Status Controller::Impl::place(TopicTree& tree, std::size_t first, std::size_t c
     else
       numbers.push_back(tree.value.partitions[i].number);
   }
-  if (auto refused = check_copies_live(config_, copies, members_.infos()); !refused.ok())
+  const auto min_isr = min_isr_of(min_isr_of(tree.value.overrides), copies);
+  if (auto refused = check_copies_live(config_, copies, min_isr, members_.infos()); !refused.ok())
     return refused;
+  const auto live_copies = std::min(copies, brokers.size());
   const auto existing_everywhere =
       std::accumulate(brokers.begin(), brokers.end(), std::size_t{0},
                       [](std::size_t sum, const auto& one) { return sum + one.replicas; });
-  const auto chosen = Ring(std::move(brokers)).place(tree.value.id, numbers, existing, copies);
-  if (chosen.size() != numbers.size())
+  auto chosen = Ring(std::move(brokers)).place(tree.value.id, numbers, existing, live_copies);
+  std::vector<Ring::Replicas> away;
+  if (live_copies < copies)
+    away = Ring(loads(false)).place(tree.value.id, numbers, existing, copies - live_copies);
+  if (chosen.size() != numbers.size() || (live_copies < copies && away.size() != numbers.size()))
     return status(WireError::invalid_request,
                   fmt::format("partitions = {}: there are {} already, and the limit of open files "
                               "allows {} on each broker",
                               numbers.size(), existing_everywhere, config_.partitions_max));
-  const auto min_isr = min_isr_of(min_isr_of(tree.value.overrides), copies);
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     std::vector<model::IsrMember> members;
     for (const auto broker : chosen[i]) members.push_back({broker, members_.find(broker)->epoch});
+    // They are not in the ISR, and fetch everything when they are back.
+    if (!away.empty()) chosen[i].insert(chosen[i].end(), away[i].begin(), away[i].end());
     tree.value.partitions[first + i].replicas = chosen[i];
     tree.partitions[first + i].state = first_state(members, min_isr);
   }
@@ -269,13 +275,13 @@ asio::awaitable<Status> Controller::Impl::create_nodes(TopicTree& tree) {
 OpeningPtr Controller::Impl::expect_opening(const TopicTree& tree, std::size_t first) {
   auto opening = std::make_shared<Opening>();
   for (auto i = first; i < tree.partitions.size(); ++i) {
+    unopened_.insert(tree.partitions[i].id);
     for (const auto& member : tree.partitions[i].state.isr)
       opening->missing[{tree.partitions[i].id.partition, member.broker}] = member.epoch;
   }
   openings_[tree.value.id] = opening;
   // One that was lost while this was written has been forgotten already.
   forget_lost_openings();
-    unopened_.insert(tree.partitions[i].id);
   members_changed_ = true;
   members_wake_.notify_all();
   return opening;
@@ -406,13 +412,13 @@ void Controller::Impl::forget_topic(const TopicTree& tree) {
   if (const auto opening = openings_.find(id); opening != openings_.end())
     opening->second->topic_gone = true;
   hidden_from_.erase(id);
+  std::erase_if(unopened_, [&](const auto& partition) { return partition.topic == id; });
   topics_.erase(id);
   ids_.erase(tree.value.name);
   deletions_[id].waiting = brokers_of(whole_value(tree));
   std::erase_if(damage_, [&](const auto& one) { return one.node.topic == tree.value.name; });
   publish({id});
   progress_.notify_all();
-  std::erase_if(unopened_, [&](const auto& partition) { return partition.topic == id; });
 }
 
 // Alter

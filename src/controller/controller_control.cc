@@ -7,6 +7,11 @@
 
 // What operators want of single partitions.
 namespace mq::controller {
+namespace {
+
+constexpr base::Duration kChosenByHand = std::chrono::hours(1);
+
+}  // namespace
 
 asio::awaitable<protocol::ControlPartitionsResponse> Controller::Impl::control(
     protocol::ControlPartitionsRequest request) {
@@ -41,7 +46,7 @@ asio::awaitable<protocol::ControlPartitionsResponse> Controller::Impl::control(
 /// Nothing: there is nothing to write, or `refused` says why not.
 std::optional<StateChange> Controller::Impl::change_after(
     const protocol::ControlPartitionsRequest& request, const model::PartitionId& partition,
-    Status& refused) const {
+    Status& refused) {
   const auto* const node = find_partition(partition);
   if (node == nullptr) {
     refused = status(WireError::unknown_topic_id, "there is no such partition");
@@ -50,6 +55,8 @@ std::optional<StateChange> Controller::Impl::change_after(
   auto state = node->state;
   if (request.action == protocol::PartitionAction::acknowledge_loss) {
     state.loss_epoch = model::LeaderEpoch();
+    state.loss_start = {};
+    state.loss_end = {};
     if (node->state.loss_epoch == state.loss_epoch) return std::nullopt;
     return StateChange{node->id, std::move(state), node->version};
   }
@@ -63,6 +70,9 @@ std::optional<StateChange> Controller::Impl::change_after(
             : fmt::format("broker {} has no copy of it that is in sync, or is away", wanted));
     return std::nullopt;
   }
+  // Who wants another leader than the first replica gets it for a while.
+  if (wanted != model::BrokerId() && wanted != replicas_of(partition).front())
+    balance_.hold(partition, home_.now() + kChosenByHand);
   if (elected->leader_epoch == state.leader_epoch) return std::nullopt;
   return StateChange{node->id, std::move(*elected), node->version};
 }

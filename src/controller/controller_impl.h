@@ -9,6 +9,7 @@
 #include "controller/elections.h"
 #include "controller/fenced_writer.h"
 #include "controller/image_log.h"
+#include "controller/leader_balance.h"
 #include "controller/members.h"
 #include "controller/ring.h"
 #include "controller/topic_writer.h"
@@ -70,6 +71,7 @@ class Controller::Impl {
   asio::awaitable<protocol::ControlPartitionsResponse> control(
       protocol::ControlPartitionsRequest request);
   asio::awaitable<protocol::LeaveBrokerResponse> leave(protocol::LeaveBrokerRequest request);
+  void lost_connection(model::BrokerId broker, model::BrokerEpoch epoch);
 
   [[nodiscard]] ImagePtr image() const { return images_.image(); }
   [[nodiscard]] std::int32_t controller_epoch() const noexcept {
@@ -123,7 +125,8 @@ class Controller::Impl {
   asio::awaitable<Status> add_nodes(const TopicTree& before, TopicTree& tree);
   /// Chooses brokers for each partition from `first` on and gives it its first state.
   Status place(TopicTree& tree, std::size_t first, std::size_t copies) const;
-  [[nodiscard]] std::vector<Ring::Broker> loads() const;
+  /// Of brokers that live, or of those that are away: what they have, for the ring.
+  [[nodiscard]] std::vector<Ring::Broker> loads(bool alive) const;
   OpeningPtr expect_opening(const TopicTree& tree, std::size_t first);
   asio::awaitable<void> wait_until_open(OpeningPtr opening);
   asio::awaitable<void> wait_until_applied(std::uint64_t version,
@@ -166,11 +169,33 @@ class Controller::Impl {
                                                         const protocol::ReplicaReport& report);
   [[nodiscard]] std::optional<StateChange> change_after(
       const protocol::ControlPartitionsRequest& request, const model::PartitionId& partition,
-      Status& refused) const;
+      Status& refused);
+  bool name_what_it_still_leads(model::BrokerId broker,
+                                protocol::LeaveBrokerResponse& response) const;
   void note_opened(model::BrokerId broker, const protocol::ReplicaReport& report);
   void note_deleted(model::BrokerId broker, const std::vector<base::Uuid>& topics);
   void forget_lost_openings();
   asio::awaitable<Status> check_registration(model::BrokerId broker, model::BrokerEpoch epoch);
+
+  // Elections of last resort
+  asio::awaitable<void> follow_leaderless();
+  void note_leaderless();
+  asio::awaitable<void> elect_unclean();
+
+  // Balance
+  asio::awaitable<void> follow_balance();
+  [[nodiscard]] std::vector<LeaderBalance::Seen> leaders_now() const;
+  asio::awaitable<void> balance_leaders();
+
+  // Processes that are dead
+  void look_for_all();
+  void look_for(model::BrokerId broker, model::BrokerEpoch epoch, int refusals);
+  asio::awaitable<void> find_out_about(model::BrokerId broker, model::BrokerEpoch epoch,
+                                       int refusals);
+  asio::awaitable<bool> is_dead(model::BrokerId broker, model::BrokerEpoch epoch, int refusals);
+  asio::awaitable<void> end_registration(model::BrokerId broker, model::BrokerEpoch epoch);
+  [[nodiscard]] bool is_spared(model::BrokerId broker) const;
+  void note_returned();
 
   // Repair
   asio::awaitable<Result<void>> read_tree(std::set<base::Uuid>& touched);
@@ -213,14 +238,23 @@ class Controller::Impl {
   TopicWriter topic_writer_;
   Members members_;
   ImageLog images_;
+  LeaderBalance balance_;
 
   std::map<base::Uuid, TopicTree> topics_;              ///< as the store has confirmed them
   std::map<std::string, base::Uuid, std::less<>> ids_;  ///< of topics_, by name
   std::map<base::Uuid, Deletion> deletions_;
   std::map<base::Uuid, OpeningPtr> openings_;
+  /// Made by this controller, and no broker has opened a replica of it yet: nothing is in them.
+  std::set<model::PartitionId> unopened_;
   /// What was reported of partitions while nobody led them.
   std::map<model::PartitionId, std::vector<Remains>> remains_;
+  std::map<model::PartitionId, base::TimePoint> leaderless_since_;  ///< of topics that give up
   std::map<base::Uuid, std::int32_t> hidden_from_;
+  std::map<model::BrokerId, base::TimePoint> heard_;  ///< when each last asked for anything
+  std::set<model::BrokerId> looked_for_;
+  /// Incarnations, and whether one was heard of again; that is told once, and it is never taken for
+  /// dead again.
+  std::map<base::Uuid, bool> taken_for_dead_;
   std::vector<Damage> damage_;
   bool complete_ = true;            ///< false: there may be topics that are not in topics_
   std::set<base::Uuid> leftovers_;  ///< topics with state nodes of partitions that they do not name
@@ -244,5 +278,3 @@ class Controller::Impl {
 };
 
 }  // namespace mq::controller
-  /// Made by this controller, and no broker has opened a replica of it yet: nothing is in them.
-  std::set<model::PartitionId> unopened_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "base/log.h"
@@ -17,6 +18,16 @@ protocol::IsrState to_message(const PartitionNode& node) {
   state.isr = node.state.isr;
   state.min_isr = node.state.min_isr;
   return state;
+}
+
+/// The first of them, and how many more there are.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 5;
+  const auto named = std::min(names.size(), kNamed);
+  auto text = fmt::format(
+      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  if (named < names.size()) text += fmt::format(" and {} more", names.size() - named);
+  return text;
 }
 
 }  // namespace
@@ -92,10 +103,36 @@ asio::awaitable<protocol::LeaveBrokerResponse> Controller::Impl::leave(
     response.envelope.status = refusal(written.error());
     co_return response;
   }
-  base::log_info("controller", "broker {} is about to stop: what it led is led elsewhere", broker);
+  const bool all_handed_over = name_what_it_still_leads(broker, response);
+  base::log_info("controller", "broker {} is about to stop: {}", broker,
+                 all_handed_over             ? std::string("what it led is led elsewhere")
+                 : !response.waiting.empty() ? "waiting for another copy of " + response.waiting
+                                             : "nobody else can lead " + response.only_here);
   response.envelope.metadata_version = image()->version();
   response.envelope.status.broker = config_.broker.value();
   co_return response;
+}
+
+/// True: nothing that has other replicas.
+bool Controller::Impl::name_what_it_still_leads(model::BrokerId broker,
+                                                protocol::LeaveBrokerResponse& response) const {
+  std::vector<std::string> waiting;
+  std::vector<std::string> only_here;
+  for (const auto& [id, tree] : topics_) {
+    for (std::size_t i = 0; i < tree.partitions.size(); ++i) {
+      const auto& replicas = tree.value.partitions[i].replicas;
+      if (tree.partitions[i].state.leader != broker || replicas.size() == 1) continue;
+      const bool another = std::ranges::any_of(replicas, [&](model::BrokerId other) {
+        const auto* const found = members_.find(other);
+        return other != broker && found != nullptr && found->alive && !found->leaving;
+      });
+      auto& names = another ? waiting : only_here;
+      names.push_back(fmt::format("{}-{}", tree.value.name, tree.partitions[i].id.partition));
+    }
+  }
+  response.waiting = listed(waiting);
+  response.only_here = listed(only_here);
+  return waiting.empty() && only_here.empty();
 }
 
 }  // namespace mq::controller

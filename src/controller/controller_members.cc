@@ -17,6 +17,8 @@ namespace layout = metadata::layout;
 /// A watch is a hint: so often everything is read again without one.
 constexpr std::chrono::seconds kReadAgain{60};
 constexpr std::chrono::milliseconds kAfterFailure{500};
+/// So long a leader that has resigned does not get the partition back for balance's sake.
+constexpr std::chrono::minutes kAfterResigning{10};
 
 /// Null: it has no such partition. Constant like the tree.
 template <class Tree>
@@ -74,6 +76,7 @@ asio::awaitable<Result<void>> Controller::Impl::update_members() {
   if (!changed) co_return changed.error();
   if (resigned()) co_return make_error_code(ControllerErrc::not_controller);
   leaders_due_ = leaders_due_ || *changed;
+  note_returned();
   forget_lost_openings();
   std::erase_if(remains_, [this](const auto& one) { return find_partition(one.first) == nullptr; });
   progress_.notify_all();
@@ -89,6 +92,7 @@ asio::awaitable<Result<void>> Controller::Impl::update_members() {
 asio::awaitable<Status> Controller::Impl::check_registration(model::BrokerId broker,
                                                              model::BrokerEpoch epoch) {
   if (resigned()) co_return gone();
+  if (members_.is_live(broker, epoch)) heard_[broker] = home_.now();
   // No broker is shown that it leads from an earlier registration of its own.
   if (members_.is_live(broker, epoch) && !leaders_due_) co_return Status();
   const auto updated = co_await update_members();
@@ -167,12 +171,19 @@ std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker
   if (may_be_needed && std::ranges::count(replicas, broker) > 0) {
     auto& remains = remains_[report.partition];
     std::erase_if(remains, [&](const auto& one) { return one.member.broker == broker; });
-    if (report.state == protocol::ReplicaState::opened)
-      remains.push_back({{broker, epoch}, report.last_leader_epoch, report.log_end_offset});
+    if (report.state != protocol::ReplicaState::failed)
+      remains.push_back(
+          {{broker, epoch}, report.last_leader_epoch, report.log_end_offset, now.leader_epoch});
     auto elected = with_best_remains(now, brokers, report.partition, remains);
     if (elected) state = std::move(elected);
   }
   if (!state) return std::nullopt;
+  if (report.state == protocol::ReplicaState::resigns && state->leader != broker) {
+    base::log_warning("controller",
+                      "{}: the log of broker {} stands still; broker {} leads instead",
+                      report.partition.text(), broker, state->leader);
+    balance_.hold(report.partition, home_.now() + kAfterResigning);
+  }
   return StateChange{found->id, std::move(*state), found->version};
 }
 
@@ -260,6 +271,7 @@ void Controller::Impl::confirm(const std::vector<StateChange>& changes, std::siz
 // Replicas that are being made or deleted
 
 void Controller::Impl::note_opened(model::BrokerId broker, const protocol::ReplicaReport& report) {
+  if (report.state == protocol::ReplicaState::opened) unopened_.erase(report.partition);
   const auto found = openings_.find(report.partition.topic);
   if (found == openings_.end()) return;
   auto& opening = *found->second;
@@ -271,7 +283,6 @@ void Controller::Impl::note_opened(model::BrokerId broker, const protocol::Repli
 }
 
 /// A broker that is lost holds nobody up: its replicas come with it.
-  if (report.state == protocol::ReplicaState::opened) unopened_.erase(report.partition);
 void Controller::Impl::forget_lost_openings() {
   for (auto& [id, opening] : openings_)
     std::erase_if(opening->missing, [this](const auto& entry) {

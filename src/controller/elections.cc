@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <tuple>
 
@@ -42,7 +43,8 @@ bool same(const PartitionState& one, const PartitionState& other) {
   return one.leader == other.leader && one.leader_epoch == other.leader_epoch &&
          one.isr == other.isr && one.elr == other.elr &&
          one.last_known_elr == other.last_known_elr && one.min_isr == other.min_isr &&
-         one.loss_epoch == other.loss_epoch;
+         one.loss_epoch == other.loss_epoch && one.loss_start == other.loss_start &&
+         one.loss_end == other.loss_end;
 }
 
 /// Nothing where it is as before.
@@ -126,20 +128,105 @@ void say_that_it_may_have_lost(BrokerId broker, const protocol::ReplicaReport& r
                     report.partition.text(), which, broker);
 }
 
+/// In that epoch it is led by a log that ends there, and may lack what came behind. Of two losses
+/// that nobody has acknowledged the range is that of both.
+void mark_loss(PartitionState& state, LeaderEpoch epoch, model::Offset start) {
+  const bool another = state.loss_epoch != LeaderEpoch();
+  if (!another) state.loss_end = {};
+  state.loss_start =
+      another && state.loss_start.value() >= 0 ? std::min(state.loss_start, start) : start;
+  state.loss_epoch = epoch;
+}
+
+/// Somebody who had more comes back: it will be cut to what the leader has.
+void note_lost_end(PartitionState& state, BrokerId broker, const protocol::ReplicaReport& report) {
+  if (state.loss_epoch == LeaderEpoch() || state.loss_start.value() < 0) return;
+  if (report.state == protocol::ReplicaState::failed) return;
+  if (report.last_leader_epoch >= state.loss_epoch || find_member(state.isr, broker) != nullptr)
+    return;
+  if (report.log_end_offset <= std::max(state.loss_start, state.loss_end)) return;
+  state.loss_end = report.log_end_offset;
+  base::log_warning("controller",
+                    "{}: broker {} has had records from offset {} up to {}, which were lost with "
+                    "leader epoch {}",
+                    report.partition.text(), broker, state.loss_start, state.loss_end,
+                    state.loss_epoch);
+}
+
+/// The first with the highest (leader epoch, end). Null: none of them is there.
+const Remains* best_of(const std::vector<Remains>& remains, const LiveBrokers& brokers) {
+  const Remains* best = nullptr;
+  for (const auto& one : remains) {
+    if (!brokers.stays(one.member)) continue;
+    if (best == nullptr ||
+        std::tie(one.last_leader_epoch, one.end) > std::tie(best->last_leader_epoch, best->end))
+      best = &one;
+  }
+  return best;
+}
+
+/// It alone counts from now on.
+std::optional<PartitionState> led_with_loss(const PartitionState& state, const Remains& best) {
+  const auto next = next_epoch(state.leader_epoch, best.last_leader_epoch);
+  if (!next) return std::nullopt;
+  auto changed = state;
+  changed.isr = {best.member};
+  changed.elr.clear();
+  changed.last_known_elr.clear();
+  changed.leader = best.member.broker;
+  changed.leader_epoch = *next;
+  mark_loss(changed, *next, best.end);
+  return changed;
+}
+
+/// Who was known to have everything.
+std::string text_of(const PartitionState& state) {
+  std::string text;
+  for (const auto* list : {&state.isr, &state.elr, &state.last_known_elr}) {
+    for (const auto& member : *list)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", member.broker);
+  }
+  return text;
+}
+
+/// It was shown as leader of an epoch that it had begun before, and has stopped since.
+bool needs_epoch(const PartitionState& state, const protocol::ReplicaReport& report) {
+  return report.state == protocol::ReplicaState::needs_epoch &&
+         report.last_leader_epoch >= state.leader_epoch;
+}
+
+/// It may be in the ISR again once it has caught up as a follower. As it was, where nobody else can
+/// lead.
+PartitionState without_leader_that_resigns(const PartitionState& state,
+                                           const std::vector<BrokerId>& replicas,
+                                           const LiveBrokers& brokers, const IsrMember& leader) {
+  const auto* const member = find_member(state.isr, leader.broker);
+  if (state.leader != leader.broker || member == nullptr || *member != leader) return state;
+  auto others = replicas;
+  std::erase(others, leader.broker);
+  const auto next = next_leader(state, others, brokers);
+  auto changed = next ? led_by(state, *next, brokers) : std::nullopt;
+  if (!changed) return state;
+  auto isr = changed->isr;
+  remove_member(isr, leader.broker);
+  return with_isr(std::move(*changed), std::move(isr));
+}
+
 std::optional<PartitionState> with_sole_replica(const PartitionState& state, BrokerId broker,
                                                 BrokerEpoch epoch,
                                                 const protocol::ReplicaReport& report) {
   const auto* const known = find_member(state.isr, broker);
   const bool leads = state.leader == broker && known != nullptr && known->epoch == epoch;
-  if (leads && report.last_leader_epoch <= state.leader_epoch) return std::nullopt;
+  const bool done = !needs_epoch(state, report) && report.last_leader_epoch <= state.leader_epoch;
+  if (leads && done) return std::nullopt;
   const auto next = next_epoch(state.leader_epoch, report.last_leader_epoch);
   if (!next) return std::nullopt;
   say_that_the_log_is_ahead(state, report);
   const bool intact = known != nullptr && is_intact(*known, report);
   auto changed = state;
-  if (report.state == protocol::ReplicaState::opened && !intact) {
+  if (report.state != protocol::ReplicaState::failed && !intact) {
     say_that_it_may_have_lost(broker, report, "only");
-    changed.loss_epoch = *next;
+    mark_loss(changed, *next, report.log_end_offset);
   }
   changed.leader = broker;
   changed.leader_epoch = *next;
@@ -161,7 +248,8 @@ void take_out_suspect(PartitionState& state, IsrMember member, BrokerEpoch epoch
     say_that_it_may_have_lost(member.broker, report, "last known");
     state.elr.clear();
     state.isr = {{member.broker, epoch}};
-    state.loss_epoch = next_epoch(state.leader_epoch).value_or(state.leader_epoch);
+    mark_loss(state, next_epoch(state.leader_epoch).value_or(state.leader_epoch),
+              report.log_end_offset);
     return;
   }
   remove_member(state.isr, member.broker);
@@ -220,17 +308,21 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
   auto changed = state;
   // It led under an earlier registration: whatever it reports, it begins anew.
   const auto* const leader = find_member(state.isr, broker);
-  const bool led_before = state.leader == broker && (leader == nullptr || leader->epoch != epoch);
+  const bool led_before = state.leader == broker && (leader == nullptr || leader->epoch != epoch ||
+                                                     needs_epoch(state, report));
   if (led_before) {
     auto none = without_leader(std::move(changed));
     if (!none) return std::nullopt;
     changed = std::move(*none);
   }
-  if (report.state == protocol::ReplicaState::opened)
-    take_in_opened(changed, broker, epoch, report);
-  else
+  if (report.state == protocol::ReplicaState::failed)
     take_out_failed(changed, broker, epoch);
+  else
+    take_in_opened(changed, broker, epoch, report);
+  if (report.state == protocol::ReplicaState::resigns)
+    changed = without_leader_that_resigns(changed, replicas, brokers, {broker, epoch});
   raise_epoch(changed, report);
+  note_lost_end(changed, broker, report);
   if (auto next = settled(changed, replicas, brokers)) changed = std::move(*next);
   return unless_same(std::move(changed), state);
 }
@@ -240,30 +332,40 @@ std::optional<PartitionState> with_best_remains(const PartitionState& state,
                                                 const model::PartitionId& partition,
                                                 const std::vector<Remains>& remains) {
   if (state.leader != BrokerId() || !state.isr.empty() || !state.elr.empty()) return std::nullopt;
-  const Remains* best = nullptr;
-  std::size_t known = 0;
-  for (const auto& one : remains) {
-    if (!brokers.stays(one.member)) continue;
-    if (find_member(state.last_known_elr, one.member.broker) != nullptr) ++known;
-    const auto more = [](const Remains& left, const Remains& right) {
-      return std::tie(left.last_leader_epoch, left.end) >
-             std::tie(right.last_leader_epoch, right.end);
-    };
-    if (best == nullptr || more(one, *best)) best = &one;
-  }
-  if (best == nullptr || known < state.last_known_elr.size()) return std::nullopt;
-  const auto next = next_epoch(state.leader_epoch, best->last_leader_epoch);
-  if (!next) return std::nullopt;
+  const auto known = std::ranges::count_if(remains, [&](const Remains& one) {
+    return brokers.stays(one.member) &&
+           find_member(state.last_known_elr, one.member.broker) != nullptr;
+  });
+  const auto* const best = best_of(remains, brokers);
+  if (best == nullptr || static_cast<std::size_t>(known) < state.last_known_elr.size())
+    return std::nullopt;
   base::log_warning("controller",
                     "{}: all replicas may have lost their newest records; broker {}, whose log "
                     "goes to offset {} of leader epoch {}, has most and leads",
                     partition.text(), best->member.broker, best->end, best->last_leader_epoch);
-  auto changed = with_isr(state, {best->member});
-  changed.last_known_elr.clear();
-  changed.leader = best->member.broker;
-  changed.leader_epoch = *next;
-  changed.loss_epoch = *next;
-  return changed;
+  return led_with_loss(state, *best);
+}
+
+std::optional<PartitionState> with_unclean_leader(const PartitionState& state,
+                                                  const std::vector<BrokerId>& replicas,
+                                                  const LiveBrokers& brokers,
+                                                  const model::PartitionId& partition,
+                                                  const std::vector<Remains>& remains) {
+  if (state.leader != BrokerId() || next_leader(state, replicas, brokers)) return std::nullopt;
+  std::vector<Remains> fresh;
+  std::ranges::copy_if(remains, std::back_inserter(fresh), [&](const Remains& one) {
+    return one.reported_in == state.leader_epoch &&
+           std::ranges::count(replicas, one.member.broker) > 0;
+  });
+  const auto* const best = best_of(fresh, brokers);
+  if (best == nullptr) return std::nullopt;
+  base::log_warning("controller",
+                    "{}: nobody who has all records is there, and unclean_election is on: broker "
+                    "{} leads, and what was confirmed from offset {} on (its log ends there, in "
+                    "leader epoch {}) is lost; in sync were {}",
+                    partition.text(), best->member.broker, best->end, best->last_leader_epoch,
+                    text_of(state));
+  return led_with_loss(state, *best);
 }
 
 std::optional<IsrRefusal> check_proposal(const PartitionState& state,

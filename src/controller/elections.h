@@ -32,6 +32,10 @@ std::optional<PartitionState> settled(const PartitionState& state,
 /// registration at the earliest. A log that has seen a later leader epoch than the metadata, which
 /// then came from a backup, raises the leader epoch above it.
 ///
+/// A leader whose own log stands still (`resigns`) leaves leadership and ISR to another one of ISR
+/// or ELR, where there is one. One whose log has had the leader epoch (`needs_epoch`: it stopped
+/// leading meanwhile) gets a later one.
+///
 /// With one replica it leads whatever it has lost; also one that failed, since its broker is the
 /// one that can say why it is not served.
 std::optional<PartitionState> with_reported_replica(const PartitionState& state,
@@ -46,6 +50,7 @@ struct Remains {
   model::IsrMember member;
   model::LeaderEpoch last_leader_epoch;
   model::Offset end;
+  model::LeaderEpoch reported_in{};  ///< leader epoch of the partition then
 };
 /// ISR and ELR have nobody left, since all may have lost records. When all that are known to have
 /// had everything are back, waiting longer brings nothing: the one that has most is elected, with a
@@ -54,6 +59,15 @@ std::optional<PartitionState> with_best_remains(const PartitionState& state,
                                                 const LiveBrokers& brokers,
                                                 const model::PartitionId& partition,
                                                 const std::vector<Remains>& remains);
+
+/// Nobody of ISR and ELR can be elected, and the topic would rather lose records than wait: of
+/// those that have said what they have since nobody leads, the one that has most is elected, with a
+/// warning. Nothing: somebody leads or can be elected, or nobody has said anything.
+std::optional<PartitionState> with_unclean_leader(const PartitionState& state,
+                                                  const std::vector<model::BrokerId>& replicas,
+                                                  const LiveBrokers& brokers,
+                                                  const model::PartitionId& partition,
+                                                  const std::vector<Remains>& remains);
 
 /// Why the ISR that a leader asks for is not put in force (CTL-8).
 struct IsrRefusal {

@@ -21,6 +21,8 @@ protocol::ImagePartition to_message(const metadata::PartitionAssignment& partiti
   message.elr = partition.elr;
   message.min_isr = partition.min_isr;
   message.loss_epoch = partition.loss_epoch.value();
+  message.loss_start = partition.loss_start.value();
+  message.loss_end = partition.loss_end.value();
   return message;
 }
 
@@ -44,6 +46,7 @@ void add_brokers(protocol::PullImageResponse& response, const metadata::ClusterI
     message.host = broker.advertised.host;
     message.port = broker.advertised.port;
     message.away = !broker.alive;
+    message.rack = broker.rack;
   }
 }
 

@@ -108,7 +108,7 @@ asio::awaitable<Result<bool>> Member::try_register(Found found) {
   const auto session = store_.session();
   const auto tag = writer_.next_tag();
   const metadata::BrokerEpochValue epoch{tag, config_.incarnation, config_.disks,
-                                         config_.advertised};
+                                         config_.advertised, config_.rack};
   const metadata::BrokerLiveValue live{tag, config_.incarnation, config_.advertised};
   const auto path = layout::broker_epoch(config_.broker);
   std::vector<Operation> operations;
@@ -280,6 +280,7 @@ asio::awaitable<Result<void>> Member::keep_epoch_rising(Found& found) {
   value.incarnation = config_.incarnation;
   value.disks = config_.disks;
   value.advertised = config_.advertised;
+  value.rack = config_.rack;
   if (!found.epoch) {
     const auto made = co_await store_.create(path, metadata::encode(value));
     if (!made) co_return made.error();
@@ -300,13 +301,31 @@ asio::awaitable<void> Member::keep_lease() {
     const auto session_time = store_.session_timeout();
     if (session_time == base::Duration::zero()) break;
     const auto due = home_.now() + session_time / 6;
+    beat_now_ = false;
     if (registered_) {
+      co_await watch_registration();
       const auto beaten = co_await beat(session_time);
       if (!beaten) heartbeat_version_.reset();
     }
     bool in_time = true;
-    while (in_time && !stopping_) in_time = co_await stopped_.wait_until(due);
+    while (in_time && !stopping_ && !beat_now_) in_time = co_await stopped_.wait_until(due);
   }
+}
+
+/// Somebody who takes this process for dead ends its registration: the lease is to go at once then.
+asio::awaitable<void> Member::watch_registration() {
+  if (watching_) co_return;
+  watching_ = true;
+  std::weak_ptr<bool> alive = alive_;
+  std::function<void()> fire = [this, alive] {
+    if (alive.expired()) return;
+    watching_ = false;
+    beat_now_ = true;
+    stopped_.notify_all();
+  };
+  const auto watched = co_await store_.watch(layout::broker_live(config_.broker),
+                                             metadata::WatchKind::data, std::move(fire));
+  if (!watched) watching_ = false;
 }
 
 /// An acknowledged write on the handle that holds the registration: reads may be answered by a

@@ -19,6 +19,7 @@ struct MemberConfig {
   base::Uuid incarnation;         ///< drawn anew at every process start
   std::vector<base::Uuid> disks;  ///< identities of the broker's data directories
   base::Endpoint advertised;
+  std::string rack{};  ///< empty: none
   /// How long start() waits for the session of an earlier process with the same directories.
   base::Duration earlier_session_max{std::chrono::seconds(60)};
 };
@@ -91,6 +92,7 @@ class Member {
   asio::awaitable<Result<bool>> register_again();
   asio::awaitable<Result<void>> keep_epoch_rising(Found& found);
   asio::awaitable<void> keep_lease();
+  asio::awaitable<void> watch_registration();
   asio::awaitable<Result<void>> beat(base::Duration session_time);
 
   MemberConfig config_;
@@ -102,6 +104,8 @@ class Member {
   bool registering_ = false;
   bool told_of_waiting_ = false;
   bool stopping_ = false;
+  bool watching_ = false;
+  bool beat_now_ = false;  ///< the registration may have been ended
   std::int32_t live_version_ = 0;
   std::optional<std::int32_t> heartbeat_version_;
   base::TimePoint registration_sent_{};

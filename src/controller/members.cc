@@ -18,7 +18,9 @@ std::optional<Registration> combine(const metadata::Node& epoch_node,
   if (!epoch) return std::nullopt;
   Registration registration;
   registration.epoch = model::BrokerEpoch(epoch_node.version);
+  registration.incarnation = epoch->incarnation;
   registration.advertised = epoch->advertised;
+  registration.rack = epoch->rack;
   if (!live_node) return registration;
   const auto live = metadata::decode_broker_live(live_node->value);
   if (!live || live->writer != epoch->writer) return std::nullopt;
@@ -55,7 +57,8 @@ asio::awaitable<Result<bool>> Members::refresh() {
     const auto* before = find(broker);
     const bool same = before != nullptr && before->epoch == registration.epoch &&
                       before->alive == registration.alive &&
-                      before->advertised == registration.advertised;
+                      before->advertised == registration.advertised &&
+                      before->rack == registration.rack;
     changed = changed || !same;
     if (before != nullptr && before->epoch == registration.epoch) {
       registration.applied = before->applied;
@@ -102,18 +105,11 @@ bool Members::is_live(model::BrokerId broker, model::BrokerEpoch epoch) const {
   return registration != nullptr && registration->alive && registration->epoch == epoch;
 }
 
-std::vector<model::BrokerId> Members::live() const {
-  std::vector<model::BrokerId> live;
-  for (const auto& [broker, registration] : brokers_) {
-    if (registration.alive) live.push_back(broker);
-  }
-  return live;
-}
-
 std::vector<metadata::BrokerInfo> Members::infos() const {
   std::vector<metadata::BrokerInfo> infos;
   for (const auto& [broker, registration] : brokers_)
-    infos.push_back({broker, registration.epoch, registration.advertised, registration.alive});
+    infos.push_back({broker, registration.epoch, registration.advertised, registration.alive,
+                     registration.rack});
   return infos;
 }
 

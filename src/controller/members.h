@@ -13,7 +13,9 @@ namespace mq::controller {
 /// A broker as the store knows it.
 struct Registration {
   model::BrokerEpoch epoch;
+  base::Uuid incarnation;  ///< of the process
   base::Endpoint advertised;
+  std::string rack;
   bool alive = false;
   /// Of the cluster image that is in force on all of its workers, as its last pull says.
   std::uint64_t applied = 0;
@@ -33,7 +35,6 @@ class Members {
   [[nodiscard]] const Registration* find(model::BrokerId broker) const;
   /// Whether the broker lives and this is the epoch of its registration.
   [[nodiscard]] bool is_live(model::BrokerId broker, model::BrokerEpoch epoch) const;
-  [[nodiscard]] std::vector<model::BrokerId> live() const;
   [[nodiscard]] std::vector<metadata::BrokerInfo> infos() const;
   /// All that live, for elections; as of now.
   [[nodiscard]] const LiveBrokers& live_brokers() const noexcept { return live_; }

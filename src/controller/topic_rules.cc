@@ -99,20 +99,29 @@ Status check_copies(const ControllerConfig& config, std::size_t copies,
                              copies == 1 ? "" : "s"));
 }
 
-Status check_copies_live(const ControllerConfig& config, std::size_t copies,
+Status check_copies_live(const ControllerConfig& config, std::size_t copies, std::uint32_t min_isr,
                          const std::vector<metadata::BrokerInfo>& brokers) {
   std::vector<model::BrokerId> away;
   for (const auto& broker : brokers) {
     if (!broker.alive) away.push_back(broker.id);
   }
   const auto live = brokers.size() - away.size();
-  if (copies <= live) return {};
-  auto text = fmt::format("replicas = {}: {} broker{} in the cluster at the moment", copies, live,
-                          live == 1 ? " is" : "s are");
-  if (!away.empty())
-    text += fmt::format("; broker{} {} {} away", away.size() == 1 ? "" : "s", fmt::join(away, ", "),
-                        away.size() == 1 ? "is" : "are");
-  return refused(config, WireError::invalid_replicas, text);
+  const auto count = [](std::size_t number) {
+    return fmt::format("{} broker{}", number, number == 1 ? "" : "s");
+  };
+  if (copies > brokers.size())
+    return refused(config, WireError::invalid_replicas,
+                   fmt::format("replicas = {}: the cluster has {}; choose --replicas {}, or start "
+                               "another broker first",
+                               copies, count(brokers.size()), brokers.size()));
+  if (live >= min_isr) return {};
+  return refused(config, WireError::invalid_replicas,
+                 fmt::format("replicas = {}: min_isr = {} wants as many brokers, and {} alive; "
+                             "broker{} {} {} away: start {}, or choose --replicas {}",
+                             copies, min_isr, count(live) + (live == 1 ? " is" : " are"),
+                             away.size() == 1 ? "" : "s", fmt::join(away, ", "),
+                             away.size() == 1 ? "is" : "are", away.size() == 1 ? "it" : "one",
+                             std::max<std::size_t>(live, 1)));
 }
 
 std::uint32_t min_isr_of(const std::map<std::string, std::string>& overrides) {
@@ -127,6 +136,16 @@ std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas) {
   const auto most = static_cast<std::uint32_t>(replicas);
   if (wanted != 0) return std::min(wanted, most);
   return most >= 3 ? 2 : 1;
+}
+
+bool allows_unclean_election(const model::TopicSettings&,
+                             const std::map<std::string, std::string>& overrides) {
+  const std::string name = "unclean_election";
+  const auto found = overrides.find(name);
+  if (found == overrides.end()) return false;
+  model::TopicSettings settings;
+  if (model::set_topic_setting(settings, name, found->second)) return false;
+  return found->second == "true";
 }
 
 AlteredSettings alter_settings(const ControllerConfig& config,

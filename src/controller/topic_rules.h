@@ -25,14 +25,20 @@ protocol::Status check_topic(const ControllerConfig& config, const protocol::New
 /// Whether a topic with these settings can have so many replicas.
 protocol::Status check_copies(const ControllerConfig& config, std::size_t copies,
                               const std::map<std::string, std::string>& overrides);
-/// Whether enough brokers live for new partitions.
+/// Whether there are brokers for new partitions: as many as copies, and enough of them alive for
+/// min_isr. The others' copies follow when they are back. The refusal says what to do.
 protocol::Status check_copies_live(const ControllerConfig& config, std::size_t copies,
+                                   std::uint32_t min_isr,
                                    const std::vector<metadata::BrokerInfo>& brokers);
 
 /// What a topic says itself; 0: nothing.
 [[nodiscard]] std::uint32_t min_isr_of(const std::map<std::string, std::string>& overrides);
 /// What is in force then with so many replicas.
 [[nodiscard]] std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas);
+
+/// Whether a replica that lacks records may lead when nobody else can.
+[[nodiscard]] bool allows_unclean_election(const model::TopicSettings& defaults,
+                                           const std::map<std::string, std::string>& overrides);
 
 /// The topic's settings after the change, or why not: an unknown name, a value that is not allowed.
 struct AlteredSettings {

@@ -29,10 +29,41 @@ controller::ControllerConfig cluster_config(Cluster& cluster, int id) {
   config.partitions_max = cluster.partitions_max_;
   config.default_replicas = 1;
   config.replicas_max = 3;
+  if (cluster.looks_for_the_dead_) config.network = &cluster.network_;
   return config;
 }
 
+/// An open connection on which nothing happens.
+class IdleStream final : public base::Stream {
+ public:
+  asio::awaitable<base::Result<std::size_t>> read_some(
+      std::span<const asio::mutable_buffer>) override {
+    co_return make_error_code(base::BaseErrc::closed);
+  }
+  asio::awaitable<base::Result<void>> write_all(std::span<const asio::const_buffer>) override {
+    co_return base::Result<void>();
+  }
+  void close() override {}
+  [[nodiscard]] const std::string& peer() const override { return peer_; }
+
+ private:
+  std::string peer_ = "somebody";
+};
+
 }  // namespace
+
+asio::awaitable<base::Result<std::unique_ptr<base::Stream>>> FakeNetwork::connect(
+    base::Endpoint to, base::TimePoint deadline) {
+  ++connects;
+  if (silent.contains(to.host)) {
+    co_await runtime_.sleep_until(deadline);
+    co_return make_error_code(base::BaseErrc::timed_out);
+  }
+  co_await runtime_.sleep_for(std::chrono::milliseconds(1));
+  if (refusing.contains(to.host)) co_return make_error_code(base::BaseErrc::connection_refused);
+  std::unique_ptr<base::Stream> stream = std::make_unique<IdleStream>();
+  co_return std::move(stream);
+}
 
 FakeBroker::FakeBroker(Cluster& cluster, int broker_id, FakeLogs& logs)
     : id(broker_id),
@@ -103,11 +134,11 @@ asio::awaitable<bool> FakeBroker::pull() {
   const auto answer = co_await leader->pull(std::move(request), cluster_.runtime_.now() + kPull);
   if (dead_ || cut_ || !answer.envelope.status.ok()) co_return false;
   const bool again = answer.version >> 32 != version >> 32 || epoch != reported_under_;
-  if (answer.version != version) take(answer);
   if (again) {
     for (const auto& [partition, last] : logs_.last_epoch) add_report(partition);
     reported_under_ = epoch;
   }
+  if (answer.version != version) take(answer);
   co_return true;
 }
 
@@ -140,6 +171,9 @@ void FakeBroker::take_topic(const protocol::ImageTopic& topic) {
       if (!logs_.refuses) logs_.last_epoch[partition] = model::LeaderEpoch();
       add_report(partition);
     }
+    if (one.leader < 0 && topic.overrides.contains("unclean_election") &&
+        std::exchange(told_leaderless_[partition], one.leader_epoch) != one.leader_epoch)
+      add_report(partition);
     const auto log = logs_.last_epoch.find(partition);
     if (one.leader != id || log == logs_.last_epoch.end()) continue;
     if (log->second < model::LeaderEpoch(one.leader_epoch)) {
@@ -147,6 +181,8 @@ void FakeBroker::take_topic(const protocol::ImageTopic& topic) {
       led_.insert(partition);
     } else if (!led_.contains(partition)) {
       add_report(partition);
+      if (log->second == model::LeaderEpoch(one.leader_epoch))
+        reports_[partition].state = protocol::ReplicaState::needs_epoch;
     }
   }
 }
@@ -162,7 +198,8 @@ void FakeBroker::add_report(const model::PartitionId& partition) {
     return;
   }
   report.last_leader_epoch = log->second;
-  report.log_end_offset = model::Offset(0);
+  const auto end = logs_.end.find(partition);
+  report.log_end_offset = end == logs_.end.end() ? model::Offset(0) : end->second;
   report.intact_since = logs_.intact_since;
 }
 

@@ -17,9 +17,28 @@ namespace mq::testing {
 /// The disk of a broker that keeps only the newest leader epoch of each log. It survives processes.
 struct FakeLogs {
   std::map<model::PartitionId, model::LeaderEpoch> last_epoch;
-  std::optional<protocol::Status> refuses;  ///< why new logs cannot be made
-  model::BrokerEpoch intact_since{0};       ///< as all of them are reported
-  bool deletes = true;                      ///< false: files of deleted topics stay for now
+  std::map<model::PartitionId, model::Offset> end;  ///< 0 where nothing is said
+  std::optional<protocol::Status> refuses;          ///< why new logs cannot be made
+  model::BrokerEpoch intact_since{0};               ///< as all of them are reported
+  bool deletes = true;                              ///< false: files of deleted topics stay for now
+};
+
+/// Tells of each host whether a process listens there; whoever connects gets nothing more.
+class FakeNetwork final : public base::Network {
+ public:
+  explicit FakeNetwork(base::Runtime& runtime) : runtime_(runtime) {}
+  asio::awaitable<base::Result<std::unique_ptr<base::Stream>>> connect(
+      base::Endpoint to, base::TimePoint deadline) override;
+  base::Result<std::unique_ptr<base::Acceptor>> listen(const base::Endpoint&) override {
+    return make_error_code(base::BaseErrc::not_permitted);
+  }
+
+  std::set<std::string> refusing;  ///< nobody listens there, or a firewall says so
+  std::set<std::string> silent;    ///< nothing comes back
+  int connects = 0;
+
+ private:
+  base::Runtime& runtime_;
 };
 
 class Cluster;
@@ -67,6 +86,7 @@ class FakeBroker {
   std::set<model::PartitionId> led_;
   std::map<model::PartitionId, protocol::ReplicaReport> reports_;
   std::set<base::Uuid> deleted_;
+  std::map<model::PartitionId, std::int32_t> told_leaderless_;
   model::BrokerEpoch reported_under_;
   bool dead_ = false;
   bool cut_ = false;
@@ -122,6 +142,8 @@ class Cluster : public ::testing::Test {
                                         .single_process = false,
                                         .session_timeout = kSessionTime};
   std::size_t partitions_max_ = 100'000;
+  FakeNetwork network_{runtime_};
+  bool looks_for_the_dead_ = false;  ///< at the addresses of network_
   std::map<int, FakeLogs> logs_;
   std::vector<std::unique_ptr<FakeBroker>> brokers_;
 };

@@ -52,12 +52,14 @@ class ClusterReplicas : public mq::testing::Cluster {
   protocol::AlterIsrResponse ask(protocol::AlterIsrRequest request) {
     return run(wait_for_controller().alter_isr(std::move(request), in(std::chrono::seconds(5))));
   }
-  WireError leave(int id, std::int64_t epoch) {
+  protocol::LeaveBrokerResponse leave_and_hear(int id, std::int64_t epoch) {
     protocol::LeaveBrokerRequest request;
     request.broker = id;
     request.broker_epoch = epoch;
-    return run(wait_for_controller().leave(request, in(std::chrono::seconds(5))))
-        .envelope.status.error();
+    return run(wait_for_controller().leave(request, in(std::chrono::seconds(5))));
+  }
+  WireError leave(int id, std::int64_t epoch) {
+    return leave_and_hear(id, epoch).envelope.status.error();
   }
   protocol::TopicResult set_min_isr(const std::string& value) {
     protocol::AlterTopic change;
@@ -124,17 +126,41 @@ TEST_F(ClusterReplicas, MoreReplicasThanBrokersAreRefusedWithNumbers) {
   start(2);
   const auto refused = create_replicated("orders", 1, 3).status;
   EXPECT_EQ(refused.error(), WireError::invalid_replicas);
-  EXPECT_NE(refused.text.find("replicas = 3: 2 brokers are in the cluster"), std::string::npos)
+  EXPECT_NE(refused.text.find("replicas = 3: the cluster has 2 brokers; choose --replicas 2"),
+            std::string::npos)
       << refused.text;
   EXPECT_EQ(create_replicated("orders", 1, 2, 3).status.error(), WireError::invalid_replicas);
   EXPECT_EQ(create_replicated("orders", 1, 4).status.error(), WireError::invalid_replicas);
   EXPECT_TRUE(create_replicated("orders", 1, 2).status.ok());
   EXPECT_EQ(partition().min_isr, 1u);
-  lose(controlling()->id == 1 ? 2 : 1);
-  const auto away = create_replicated("more", 1, 2).status;
-  EXPECT_NE(away.text.find("replicas = 2: 1 broker is in the cluster at the moment; broker "),
+  const int lost = controlling()->id == 1 ? 2 : 1;
+  lose(lost);
+  const auto away = create_replicated("more", 1, 2, 2).status;
+  EXPECT_NE(away.text.find(fmt::format("min_isr = 2 wants as many brokers, and 1 broker is alive; "
+                                       "broker {} is away: start it, or choose --replicas 1",
+                                       lost)),
             std::string::npos)
       << away.text;
+}
+
+// As in a restart of one broker after the other.
+TEST_F(ClusterReplicas, ABrokerThatIsAwayGetsItsCopiesWhenItIsBack) {
+  start(3);
+  const int lost = controlling()->id == 1 ? 2 : 1;
+  lose(lost);
+  ASSERT_TRUE(create_replicated("orders", 6, 3).status.ok());
+  for (std::int32_t number = 0; number < 6; ++number) {
+    EXPECT_EQ(partition(number).replicas.size(), 3u);
+    EXPECT_EQ(replica(2, number), lost);
+    EXPECT_EQ(isr(number).size(), 2u);
+    EXPECT_EQ(partition(number).min_isr, 2u);
+  }
+  EXPECT_TRUE(add_partitions_up_to(8));
+  ASSERT_EQ(add(lost).start(), Error());
+  wait_until_settled();
+  auto wanted = proposal(partition().isr);
+  wanted.entries[0].isr.push_back(registered(lost));
+  EXPECT_TRUE(ask(wanted).results[0].status.ok());
 }
 
 TEST_F(ClusterReplicas, WithoutANumberThereAreThreeOrAsManyAsBrokers) {
@@ -223,32 +249,6 @@ TEST_F(ClusterReplicas, WhenAllMayHaveLostRecordsTheOneThatHasMostLeadsAtLast) {
   EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
 }
 
-// What a replica said of itself while another one led counts when that one is gone too.
-TEST_F(ClusterReplicas, WhoCameBackBeforeTheLastLeaderWasLostIsNotForgotten) {
-  start_with_topic(6);
-  const auto& controller = wait_for_controller();
-  std::int32_t number = 0;  // the controller keeps its second replica, and stays
-  while (partition(number).replicas[1] != controller.image()->controller()) ++number;
-  const int leader = replica(0, number);
-  const int early = replica(2, number);
-  ASSERT_TRUE(
-      ask(proposal({registered(leader), registered(early)}, number)).results[0].status.ok());
-  lose(early);
-  ASSERT_EQ(isr(number), std::vector{leader});
-  ASSERT_EQ(elr(number), std::vector{early});
-  logs_[early].intact_since = BrokerEpoch(1);
-  ASSERT_EQ(add(early).start(), Error());
-  ASSERT_TRUE(wait_until([&] { return elr(number).empty(); }));
-  lose(leader);
-  ASSERT_EQ(partition(number).leader, BrokerId());
-  logs_[leader].intact_since = BrokerEpoch(1);
-  ASSERT_EQ(add(leader).start(), Error());
-  ASSERT_TRUE(wait_until([&] { return partition(number).leader != BrokerId(); }));
-  EXPECT_EQ(partition(number).loss_epoch, partition(number).leader_epoch);
-}
-
-TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
-  start_with_topic();
 // Only where the topic says so, and not before brokers that were only restarted would be back.
 TEST_F(ClusterReplicas, ATopicMayGiveUpRecordsForALeader) {
   start_with_topic(2, 1);
@@ -391,6 +391,32 @@ TEST_F(ClusterReplicas, WhatWasNeverOpenHasLostNothing) {
   EXPECT_EQ(lossy(), 2);
 }
 
+// What a replica said of itself while another one led counts when that one is gone too.
+TEST_F(ClusterReplicas, WhoCameBackBeforeTheLastLeaderWasLostIsNotForgotten) {
+  start_with_topic(6);
+  const auto& controller = wait_for_controller();
+  std::int32_t number = 0;  // the controller keeps its second replica, and stays
+  while (partition(number).replicas[1] != controller.image()->controller()) ++number;
+  const int leader = replica(0, number);
+  const int early = replica(2, number);
+  ASSERT_TRUE(
+      ask(proposal({registered(leader), registered(early)}, number)).results[0].status.ok());
+  lose(early);
+  ASSERT_EQ(isr(number), std::vector{leader});
+  ASSERT_EQ(elr(number), std::vector{early});
+  logs_[early].intact_since = BrokerEpoch(1);
+  ASSERT_EQ(add(early).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return elr(number).empty(); }));
+  lose(leader);
+  ASSERT_EQ(partition(number).leader, BrokerId());
+  logs_[leader].intact_since = BrokerEpoch(1);
+  ASSERT_EQ(add(leader).start(), Error());
+  ASSERT_TRUE(wait_until([&] { return partition(number).leader != BrokerId(); }));
+  EXPECT_EQ(partition(number).loss_epoch, partition(number).leader_epoch);
+}
+
+TEST_F(ClusterReplicas, TheLastOneInTheIsrIsWaitedForAndTheElrIsAskedBefore) {
+  start_with_topic();
   const int first = replica(0);
   const int second = replica(1);
   const int third = replica(2);
@@ -553,6 +579,34 @@ TEST_F(ClusterReplicas, ABrokerThatLeavesKeepsWhatNobodyElseCanLead) {
   EXPECT_EQ(leave(keeps, broker(keeps).member.epoch().value()), WireError::ok);
   EXPECT_EQ(topic("alone")->partitions[0].leader.value(), keeps);
   EXPECT_EQ(topic("alone")->partitions[0].leader_epoch, alone.leader_epoch);
+}
+
+TEST_F(ClusterReplicas, ABrokerThatLeavesHandsOverLaterWhatOnlyItCouldLead) {
+  start_with_topic(1, 1);
+  const int leaves = replica(0);
+  const auto epoch = broker(leaves).member.epoch().value();
+  ASSERT_TRUE(ask(proposal({registered(leaves)})).results[0].status.ok());
+  auto answer = leave_and_hear(leaves, epoch);
+  EXPECT_EQ(answer.waiting, "orders-0");
+  EXPECT_EQ(answer.only_here, "");
+  EXPECT_EQ(partition().leader.value(), leaves);
+  // It leads on meanwhile, and takes in who has caught up.
+  ASSERT_TRUE(ask(proposal({registered(leaves), registered(replica(1))})).results[0].status.ok());
+  answer = leave_and_hear(leaves, epoch);
+  EXPECT_EQ(answer.waiting, "");
+  EXPECT_EQ(partition().leader.value(), replica(1));
+  EXPECT_EQ(isr(), std::vector{replica(1)});
+}
+
+TEST_F(ClusterReplicas, ABrokerThatLeavesIsToldWhatNobodyElseHas) {
+  start_with_topic(7, 1);
+  const int leaves = replica(0);
+  for (int id = 1; id <= 3; ++id) {
+    if (id != leaves) lose(id);
+  }
+  const auto answer = leave_and_hear(leaves, broker(leaves).member.epoch().value());
+  EXPECT_EQ(answer.waiting, "");
+  EXPECT_EQ(answer.only_here, "orders-0, orders-1, orders-2, orders-3, orders-4 and 2 more");
 }
 
 TEST_F(ClusterReplicas, MinIsrComesIntoForceTogetherWithTheEndOfTheElr) {

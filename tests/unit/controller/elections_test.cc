@@ -332,6 +332,94 @@ TEST(Remains, TheOneThatHasMostLeadsWhenAllThatAreKnownAreBack) {
   EXPECT_FALSE(with_best_remains(before, brokers, partition, all));
 }
 
+TEST(Unclean, WhoHasMostOfThoseThatAreThereLeads) {
+  const auto before = state(kNobody, 5, {member(1, 10)}, {}, 1);
+  const auto partition = model::PartitionId{};
+  const auto of = [](std::int32_t broker, std::int64_t epoch, std::int32_t last, std::int64_t end,
+                     std::int32_t reported_in = 5) {
+    return Remains{member(broker, epoch), LeaderEpoch(last), model::Offset(end),
+                   LeaderEpoch(reported_in)};
+  };
+  const auto brokers = live({member(2, 21), member(3, 31), member(4, 41)});
+  const auto elect = [&](const PartitionState& now, const LiveBrokers& alive,
+                         const std::vector<Remains>& remains) {
+    return with_unclean_leader(now, kReplicas, alive, partition, remains);
+  };
+  auto next = elect(before, brokers, {of(2, 21, 4, 90), of(3, 31, 5, 70)});
+  EXPECT_EQ(text(next), "3@6 3:31 |  | ");
+  EXPECT_EQ(next->loss_epoch, LeaderEpoch(6));
+  EXPECT_EQ(next->loss_start, model::Offset(70));
+  // Nobody of ISR and ELR counts as complete any more, also below min_isr.
+  auto elr = state(kNobody, 5, {member(1, 10)}, {member(3, 29)});
+  EXPECT_EQ(text(elect(elr, brokers, {of(2, 21, 4, 90)})), "2@6 2:21 |  | ");
+  // Whoever is no replica, is gone, or has said something before the last leader went only.
+  EXPECT_FALSE(elect(before, brokers, {of(4, 41, 5, 90)}));
+  EXPECT_FALSE(elect(before, brokers, {of(2, 20, 5, 90)}));
+  EXPECT_FALSE(elect(before, brokers, {of(2, 21, 5, 90, 4)}));
+  EXPECT_FALSE(elect(before, brokers, {}));
+  // Not while somebody leads, or can.
+  EXPECT_FALSE(elect(state(kOne, 5, {member(1, 10)}), brokers, {of(2, 21, 5, 90)}));
+  EXPECT_FALSE(elect(before, live({member(1, 10), member(2, 21)}), {of(2, 21, 5, 90)}));
+}
+
+TEST(Unclean, WhoHadMoreSaysHowMuchIsLost) {
+  auto lossy = state(kTwo, 6, {member(2, 21)}, {}, 1);
+  lossy.loss_epoch = LeaderEpoch(6);
+  lossy.loss_start = model::Offset(70);
+  auto had_more = report(5);
+  had_more.log_end_offset = model::Offset(90);
+  const auto brokers = live({member(1, 11), member(2, 21)});
+  const auto said = reports(lossy, brokers, 1, 11, had_more);
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->loss_end, model::Offset(90));
+  EXPECT_FALSE(reports(*said, brokers, 1, 11, had_more));
+  had_more.log_end_offset = model::Offset(80);
+  EXPECT_FALSE(reports(*said, brokers, 1, 11, had_more));
+  had_more.last_leader_epoch = LeaderEpoch(6);
+  had_more.log_end_offset = model::Offset(100);
+  EXPECT_FALSE(reports(*said, brokers, 1, 11, had_more)) << "these came later";
+}
+
+// Leaders that cannot go on as they are
+
+protocol::ReplicaReport as(protocol::ReplicaState said, std::int32_t last_leader_epoch) {
+  auto one = report(last_leader_epoch);
+  one.state = said;
+  return one;
+}
+
+TEST(Resigns, AnotherOneOfIsrOrElrLeadsAndItLeavesTheIsr) {
+  const auto resigned = as(protocol::ReplicaState::resigns, 5);
+  EXPECT_EQ(text(reports(state(kOne, 5, kAll), live(kAll), 1, 10, resigned)),
+            "2@6 2:20 3:30 |  | ");
+  EXPECT_EQ(
+      text(reports(state(kOne, 5, {member(1, 10)}, {member(3, 30)}), live(kAll), 1, 10, resigned)),
+      "3@6 3:30 | 1:10 | ");
+}
+
+TEST(Resigns, WhereNobodyElseCanLeadItGoesOn) {
+  const auto resigned = as(protocol::ReplicaState::resigns, 5);
+  EXPECT_FALSE(reports(state(kOne, 5, {member(1, 10)}), live(kAll), 1, 10, resigned));
+  EXPECT_FALSE(reports(state(kOne, 5, {member(1, 10), member(2, 20)}), live({member(1, 10)}), 1, 10,
+                       resigned)
+                   .value_or(PartitionState())
+                   .leader == BrokerId());
+  EXPECT_FALSE(reports(state(kTwo, 5, kAll), live(kAll), 1, 10, resigned)) << "it does not lead";
+  EXPECT_FALSE(sole_reports(sole(kOne, 7, 4), 4, as(protocol::ReplicaState::resigns, 7)));
+}
+
+// It was shown as no leader for a while, and then as leader of the same epoch.
+TEST(NeedsEpoch, ALaterOneIsGiven) {
+  const auto needs = as(protocol::ReplicaState::needs_epoch, 7);
+  EXPECT_EQ(text(sole_reports(sole(kOne, 7, 4), 4, needs)), "1@8 1:4 |  | ");
+  EXPECT_FALSE(sole_reports(sole(kOne, 8, 4), 4, needs)) << "it has one by now";
+  const auto next = reports(state(kOne, 7, kAll), live(kAll), 1, 10, needs);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->leader, kOne);
+  EXPECT_GT(next->leader_epoch, LeaderEpoch(7));
+  EXPECT_EQ(next->isr, Members(kAll));
+}
+
 // Other ISRs
 
 TEST(WithIsr, WhoComesBackLeavesTheElr) {
