@@ -65,8 +65,8 @@ class Acceptor {
 class Network {
  public:
   virtual ~Network() = default;
-  /// Tries every address the host has until one answers or `deadline` comes. timed_out,
-  /// connection_refused, not_found.
+  /// Tries every address the host has until one answers or `deadline` comes. timed_out, not_found;
+  /// connection_refused only if every address said so.
   virtual asio::awaitable<Result<std::unique_ptr<Stream>>> connect(Endpoint to,
                                                                    TimePoint deadline) = 0;
   /// Ends every connect() in progress early, so that their caller can stop.

@@ -118,6 +118,13 @@ std::string min_isr_text(const TopicSettings& settings) {
   return settings.min_isr == 0 ? "auto" : std::to_string(settings.min_isr);
 }
 
+/// Nothing of it concerns a log: the controller goes by what the topic was given.
+Refusal check_unclean_election(TopicSettings&, std::string_view value) {
+  if (value != "true" && value != "false") return "must be true or false";
+  return std::nullopt;
+}
+std::string unclean_election_text(const TopicSettings&) { return "false"; }
+
 const std::vector<Setting>& known_settings() {
   static const std::vector<Setting> settings{
       {"durability", set_durability, durability_text},
@@ -126,7 +133,8 @@ const std::vector<Setting>& known_settings() {
       {"segment.bytes", set_segment_bytes, segment_bytes_text},
       {"segment.age", set_segment_age, segment_age_text},
       {"batch.bytes", set_batch_bytes, batch_bytes_text},
-      {"min_isr", set_min_isr, min_isr_text}};
+      {"min_isr", set_min_isr, min_isr_text},
+      {"unclean_election", check_unclean_election, unclean_election_text}};
   return settings;
 }
 

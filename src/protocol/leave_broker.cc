@@ -6,6 +6,8 @@
 namespace mq::protocol {
 namespace {
 
+constexpr std::size_t kNamesBytesMax = 4096;
+
 bool read_request(const wire::LeaveBrokerRequest& from, LeaveBrokerRequest& to) {
   return codec::read_envelope(from, to.envelope) && codec::read_integer(from.broker(), to.broker) &&
          codec::read_integer(from.broker_epoch(), to.broker_epoch);
@@ -18,11 +20,15 @@ void write_request(const LeaveBrokerRequest& from, wire::LeaveBrokerRequest& to)
 }
 
 bool read_response(const wire::LeaveBrokerResponse& from, LeaveBrokerResponse& to) {
-  return codec::read_envelope(from, to.envelope);
+  return codec::read_envelope(from, to.envelope) &&
+         codec::read_text(from.waiting(), to.waiting, kNamesBytesMax) &&
+         codec::read_text(from.only_here(), to.only_here, kNamesBytesMax);
 }
 
 void write_response(const LeaveBrokerResponse& from, wire::LeaveBrokerResponse& to) {
   codec::write_envelope(from.envelope, to);
+  to.set_waiting(from.waiting);
+  to.set_only_here(from.only_here);
 }
 
 }  // namespace

@@ -20,6 +20,11 @@ struct LeaveBrokerRequest {
 /// that another one can lead. It is not taken into any again.
 struct LeaveBrokerResponse {
   ResponseEnvelope envelope;
+  /// Partitions that it still leads, for people; empty: none. Those of `waiting` have a replica
+  /// that lives and is not in sync yet: who asks again later may find them led elsewhere. Those of
+  /// `only_here` have none.
+  std::string waiting;
+  std::string only_here;
   friend bool operator==(const LeaveBrokerResponse&, const LeaveBrokerResponse&) = default;
 };
 

@@ -7,7 +7,7 @@ namespace mq::protocol {
 namespace {
 
 bool read_state(std::uint64_t from, ReplicaState& to) noexcept {
-  if (from > static_cast<std::uint64_t>(ReplicaState::failed)) return false;
+  if (from > static_cast<std::uint64_t>(ReplicaState::needs_epoch)) return false;
   to = static_cast<ReplicaState>(from);
   return true;
 }

@@ -15,6 +15,12 @@ namespace mq::protocol {
 enum class ReplicaState : std::uint8_t {
   opened = 0,  ///< recovered, or newly made: it may lead
   failed = 1,  ///< it cannot be served; the text says why
+  /// Opened, and named as leader, and its own log stands still while appends wait for it: another
+  /// one of the ISR or ELR should lead.
+  resigns = 2,
+  /// Opened, and named as leader in an epoch that has been in its log already: it needs a later
+  /// one.
+  needs_epoch = 3,
 };
 
 /// What a broker has found out about one replica of its own.

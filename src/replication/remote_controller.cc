@@ -41,7 +41,10 @@ void RemoteController::set_address(std::optional<base::Endpoint> address) {
 
 void RemoteController::drop() {
   if (greeting_) greeting_->close();
-  if (connection_) connection_->close();
+  if (connection_) {
+    connection_->on_end({});
+    connection_->close();
+  }
   greeting_.reset();
   connection_.reset();
 }
@@ -79,12 +82,22 @@ asio::awaitable<void> RemoteController::connect(base::TimePoint deadline) {
   greeting_.reset();
   if (opened.connection) {
     if (number == address_number_) {
-      connection_ = std::move(opened.connection);
+      keep(std::move(opened.connection));
     } else {
       opened.connection->close();
     }
   }
   connected_.notify_all();
+}
+
+void RemoteController::keep(ConnectionPtr connection) {
+  if (connection_) connection_->on_end({});
+  connection_ = std::move(connection);
+  connection_->on_end([this](base::Error) {
+    if (lost_) lost_();
+  });
+  // It may have ended behind its Hello, before anybody could be told.
+  if (!connection_->usable() && lost_) lost_();
 }
 
 asio::awaitable<Result<std::vector<net::Frame>>> RemoteController::call(protocol::ApiKey api,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ class RemoteController final : public ControllerLink {
   /// Where the controller is; nothing: unknown, every call fails at once.
   void set_address(std::optional<base::Endpoint> address);
   [[nodiscard]] bool has_address() const noexcept { return address_.has_value(); }
+  /// Told when a connection has ended that was not dropped here.
+  void on_lost(std::function<void()> listener) { lost_ = std::move(listener); }
 
   asio::awaitable<base::Result<protocol::PullImageResponse>> pull(
       protocol::PullImageRequest request, base::TimePoint deadline) override;
@@ -46,6 +49,7 @@ class RemoteController final : public ControllerLink {
   asio::awaitable<base::Result<std::vector<net::Frame>>> call(protocol::ApiKey api,
                                                               std::string header,
                                                               base::TimePoint deadline);
+  void keep(ConnectionPtr connection);
   void drop();
 
   RemoteControllerOptions options_;
@@ -57,6 +61,7 @@ class RemoteController final : public ControllerLink {
   std::uint64_t address_number_ = 0;  ///< rises with every change
   ConnectionPtr connection_;
   ConnectionPtr greeting_;
+  std::function<void()> lost_;
   bool connecting_ = false;
   base::WaitList connected_;
 };

@@ -61,6 +61,13 @@ void ReplicaReporter::failed(const model::PartitionId& id, protocol::Status reas
   report(std::move(one));
 }
 
+void ReplicaReporter::ask(const model::PartitionId& id, protocol::ReplicaState state) {
+  if (!replicas_.contains(id)) return;
+  asks_[id] = state;
+  due_.insert(id);
+  changed_.notify_all();
+}
+
 void ReplicaReporter::report(protocol::ReplicaReport report) {
   const auto id = report.partition;
   replicas_[id] = std::move(report);
@@ -76,6 +83,7 @@ void ReplicaReporter::leads(const model::PartitionId& id, model::LeaderEpoch epo
 void ReplicaReporter::forget(const model::PartitionId& id) {
   replicas_.erase(id);
   due_.erase(id);
+  asks_.erase(id);
 }
 
 void ReplicaReporter::deleted(const base::Uuid& topic) {
@@ -141,6 +149,7 @@ protocol::ReportReplicasRequest ReplicaReporter::next_request() {
   while (!due_.empty() && request.replicas.size() < protocol::kReportsMax) {
     const auto id = due_.extract(due_.begin()).value();
     request.replicas.push_back(replicas_.at(id));
+    if (const auto ask = asks_.extract(id)) request.replicas.back().state = ask.mapped();
   }
   while (!deleted_due_.empty() && request.deleted.size() < protocol::kReportsMax)
     request.deleted.push_back(deleted_due_.extract(deleted_due_.begin()).value());
@@ -150,7 +159,11 @@ protocol::ReportReplicasRequest ReplicaReporter::next_request() {
 /// What has been forgotten meanwhile is not reported any more.
 void ReplicaReporter::give_back(const protocol::ReportReplicasRequest& request) {
   for (const auto& one : request.replicas) {
-    if (replicas_.contains(one.partition)) due_.insert(one.partition);
+    if (!replicas_.contains(one.partition)) continue;
+    due_.insert(one.partition);
+    const bool asked = one.state == protocol::ReplicaState::resigns ||
+                       one.state == protocol::ReplicaState::needs_epoch;
+    if (asked) asks_.emplace(one.partition, one.state);
   }
   for (const auto& topic : request.deleted) {
     if (deleted_.contains(topic)) deleted_due_.insert(topic);

@@ -33,6 +33,8 @@ class ReplicaReporter {
   void opened(const model::PartitionId& id, model::LeaderEpoch last, model::Offset log_end_offset,
               model::BrokerEpoch intact_since);
   void failed(const model::PartitionId& id, protocol::Status reason);
+  /// Once: what is known of it, as `state`; nothing of one that was not reported yet.
+  void ask(const model::PartitionId& id, protocol::ReplicaState state);
   /// The log has got this epoch; nobody needs to be told.
   void leads(const model::PartitionId& id, model::LeaderEpoch epoch);
   /// The replica is none of ours any more.
@@ -69,6 +71,7 @@ class ReplicaReporter {
   std::uint64_t controller_epoch_ = 0;
   std::map<model::PartitionId, protocol::ReplicaReport> replicas_;
   std::set<model::PartitionId> due_;
+  std::map<model::PartitionId, protocol::ReplicaState> asks_;  ///< what of those that are due says
   std::set<base::Uuid> deleted_;
   std::set<base::Uuid> deleted_due_;
   std::size_t under_way_ = 0;

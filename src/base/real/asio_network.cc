@@ -169,6 +169,7 @@ asio::awaitable<Result<std::unique_ptr<Stream>>> AsioNetwork::connect(Endpoint t
   boost::system::error_code error = resolve_error;
   if (!error) {
     error = asio::error::make_error_code(asio::error::host_not_found);
+    boost::system::error_code not_refused;
     for (const auto& address : addresses) {
       if (attempt->late) break;
       boost::system::error_code ignored;
@@ -178,7 +179,10 @@ asio::awaitable<Result<std::unique_ptr<Stream>>> AsioNetwork::connect(Endpoint t
       auto [connect_error] = co_await attempt->socket.async_connect(address.endpoint(), kAsTuple);
       error = connect_error;
       if (!error) break;
+      if (error != asio::error::make_error_code(asio::error::connection_refused))
+        not_refused = error;
     }
+    if (error && not_refused) error = not_refused;
   }
   runtime_.cancel_timer(timer);
   if (attempt->late) co_return make_error_code(BaseErrc::timed_out);

@@ -18,6 +18,14 @@ TEST(TopicSettings, TextOfEverySettingReadsBack) {
   EXPECT_EQ(copy, settings);
 }
 
+TEST(TopicSettings, UncleanElectionIsTrueOrFalse) {
+  TopicSettings settings;
+  EXPECT_FALSE(set_topic_setting(settings, "unclean_election", "true"));
+  EXPECT_FALSE(set_topic_setting(settings, "unclean_election", "false"));
+  EXPECT_TRUE(set_topic_setting(settings, "unclean_election", "yes"));
+  EXPECT_TRUE(set_topic_setting(settings, "unclean_election", ""));
+}
+
 TEST(TopicSettings, WordsForNoLimitReadBack) {
   TopicSettings settings;
   EXPECT_FALSE(set_topic_setting(settings, "retention.age", "forever"));

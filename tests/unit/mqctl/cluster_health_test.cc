@@ -102,6 +102,8 @@ TEST(CanStop, ABrokerWhoseCopiesAreNotNeeded) {
   partition.replicas = {1, 2, 3};
   partition.in_sync = {1, 2, 3};
   partition.min_isr = 2;
+  EXPECT_EQ(why_not_without(partition, 1), "nobody leads it now");
+  partition.leader = 1;
   EXPECT_EQ(why_not_without(partition, 1), "");
   partition.in_sync = {1, 2};
   EXPECT_NE(why_not_without(partition, 1).find("acks=all need 2"), std::string::npos);

@@ -134,8 +134,8 @@ TEST(HostileHeaders, ReportsAreBoundedAndOfKnownStates) {
   const auto replica = [](std::uint64_t state) {
     return WireWriter().bytes(1, partition(kTopic, 3)).number(2, state).text();
   };
-  EXPECT_TRUE(accepts(WireWriter().bytes(18, replica(1)).text()));
-  EXPECT_FALSE(accepts(WireWriter().bytes(18, replica(2)).text()));
+  EXPECT_TRUE(accepts(WireWriter().bytes(18, replica(3)).text()));
+  EXPECT_FALSE(accepts(WireWriter().bytes(18, replica(4)).text()));
   std::string most;
   std::string deleted;
   for (std::size_t i = 0; i < kReportsMax; ++i) {

@@ -79,13 +79,19 @@ inline FetchRequest sample(FetchRequest*) {
           1,
           4 << 20,
           {{sample_partition(0), model::Offset(0), 1 << 20},
-           {sample_partition(3), model::Offset(std::int64_t{1} << 60), 0}}};
+           {sample_partition(3), model::Offset(std::int64_t{1} << 60), 0, true}},
+          "hall-2"};
 }
 inline FetchResponse sample(FetchResponse*) {
-  return {
-      sample_response_envelope(),
-      {{sample_partition(0), {}, model::Offset(100), model::Offset(5), model::LeaderEpoch(3), 4096},
-       {sample_partition(3), sample_status(), {}, {}, {}, 0}}};
+  return {sample_response_envelope(),
+          {{sample_partition(0),
+            {},
+            model::Offset(100),
+            model::Offset(5),
+            model::LeaderEpoch(3),
+            4096,
+            0},
+           {sample_partition(3), sample_status(), {}, {}, {}, 0}}};
 }
 inline ListOffsetsRequest sample(ListOffsetsRequest*) {
   return {sample_request_envelope(),
@@ -192,7 +198,7 @@ inline PullImageResponse sample(PullImageResponse*) {
           (std::uint64_t{4} << 32) | 9,
           sample_uuid(9),
           1,
-          {{1, 16, "broker-1.example", 9500}, {2, 17, "10.0.0.2", 65535, true}},
+          {{1, 16, "broker-1.example", 9500}, {2, 17, "10.0.0.2", 65535, true, "hall-2"}},
           {{"orders", sample_uuid(4), {{"retention.age", "14d"}}, {first, second}, 4},
            {"plain", sample_uuid(5), {}, {}, 0}},
           {sample_uuid(6), sample_uuid(7)},
@@ -224,7 +230,8 @@ inline ReplicaFetchRequest sample(ReplicaFetchRequest*) {
           {sample_partition(5)},
           {{sample_partition(0), 7, model::LeaderEpoch(5), model::LeaderEpoch(4), model::Offset(3),
             model::Offset(900), model::Offset(880)}},
-          {{sample_partition(3), 2, model::Offset(std::int64_t{1} << 60), model::Offset(12)},
+          {{sample_partition(3), 2, model::Offset(std::int64_t{1} << 60), model::Offset(12),
+            model::Offset(5)},
            {sample_partition(4), 4'000'000'000, model::Offset(0), model::Offset(0)}}};
 }
 inline ReplicaFetchResponse sample(ReplicaFetchResponse*) {
@@ -277,7 +284,9 @@ inline ControlPartitionsResponse sample(ControlPartitionsResponse*) {
            {sample_partition(7), Status::of(WireError::invalid_request, "it is away", 2)}}};
 }
 inline LeaveBrokerRequest sample(LeaveBrokerRequest*) { return {sample_request_envelope(), 2, 17}; }
-inline LeaveBrokerResponse sample(LeaveBrokerResponse*) { return {sample_response_envelope()}; }
+inline LeaveBrokerResponse sample(LeaveBrokerResponse*) {
+  return {sample_response_envelope(), "orders-1, orders-2", "payments-0 and 7 more"};
+}
 
 inline AlterTopicsRequest sample(AlterTopicsRequest*) {
   return {sample_request_envelope(),

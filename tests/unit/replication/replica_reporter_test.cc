@@ -71,6 +71,25 @@ TEST_F(ReplicaReporterTest, EachReplicaIsReportedOnceAndAsItIs) {
   EXPECT_EQ(reporter.taken_version(), version(1, 9));
 }
 
+TEST_F(ReplicaReporterTest, WhatIsAskedIsAskedOnceAlsoWhenTheFirstTryFails) {
+  register_as(7);
+  open(0);
+  run_for(1s);
+  away = true;
+  reporter.ask(id(0), protocol::ReplicaState::resigns);
+  reporter.ask(id(5), protocol::ReplicaState::resigns);  // nothing is known of it
+  run_for(5s);
+  away = false;
+  run_for(5s);
+  const auto& asked = link.reports.back().replicas;
+  ASSERT_EQ(asked.size(), 1U);
+  EXPECT_EQ(asked[0].state, protocol::ReplicaState::resigns);
+  EXPECT_EQ(asked[0].log_end_offset, model::Offset(10));
+  register_as(8);
+  run_for(1s);
+  EXPECT_EQ(link.reports.back().replicas.at(0).state, protocol::ReplicaState::opened);
+}
+
 TEST_F(ReplicaReporterTest, NothingIsReportedBeforeTheRegistration) {
   open(0);
   run_for(10s);

@@ -74,6 +74,7 @@ std::string why_not_without(const PartitionDescription& partition, std::int32_t 
   const bool member = std::ranges::count(partition.in_sync, broker) > 0;
   const auto left = partition.in_sync.size() - (member ? 1 : 0);
   if (partition.replicas.size() == 1) return "there is no other copy of it";
+  if (partition.leader < 0) return "nobody leads it now";
   if (left == 0) return "no other copy of it is in sync";
   if (left < partition.min_isr)
     return fmt::format("{} of {} copies would be in sync, and writes with acks=all need {}", left,

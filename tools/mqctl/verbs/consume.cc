@@ -74,6 +74,7 @@ class Run {
   Exit run() {
     ConsumerConfig config;
     static_cast<ClientConfig&>(config) = client_config(context_);
+    if (context_.args.has("rack")) config.rack = context_.args.text("rack");
     auto consumer = connected(context_, Consumer::create(std::move(config)));
     plan(consumer);
     auto exit = read(consumer);
@@ -268,6 +269,10 @@ Command consume_command() {
                 {.name = "json",
                  .letter = 'J',
                  .help = "JSON Lines; bytes that are not UTF-8 are {\"base64\": …}"},
+                {.name = "rack",
+                 .kind = Kind::text,
+                 .value = "NAME",
+                 .help = "read from replicas in that rack, where there are any"},
                 {.name = "raw", .help = "values alone with nothing between them, as -f %v"}},
       .outputs = {"table", "jsonl"},
       .item_shape = R"({"topic":"string","partition":"int","offset":"int","ts":"time",)"

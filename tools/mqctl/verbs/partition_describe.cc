@@ -57,8 +57,19 @@ Value item_of(const std::string& topic, const PartitionDescription& partition) {
       .set("segments", partition.segments)
       .set("min_isr", partition.min_isr)
       .set("loss_epoch", partition.loss_epoch)
+      .set("loss_start", partition.loss_start)
+      .set("loss_end", partition.loss_end)
       .set("followers", followers_value(partition))
       .set("note", partition.note);
+}
+
+/// Records that have the offsets now may be others.
+std::string lost_range(const PartitionDescription& partition) {
+  if (partition.loss_start < 0) return {};
+  if (partition.loss_end < 0)
+    return fmt::format(": those from offset {} on in the epochs before", partition.loss_start);
+  return fmt::format(": those from offset {} to {} in the epochs before", partition.loss_start,
+                     partition.loss_end - 1);
 }
 
 std::string text_of(const std::string& topic, const PartitionDescription& partition) {
@@ -78,7 +89,8 @@ std::string text_of(const std::string& topic, const PartitionDescription& partit
   }
   for (const auto& follower : partition.followers) text += text_of(partition, follower);
   if (partition.loss_epoch >= 0)
-    text += fmt::format("  ! records may be lost since leader epoch {}\n", partition.loss_epoch);
+    text += fmt::format("  ! records may be lost since leader epoch {}{}\n", partition.loss_epoch,
+                        lost_range(partition));
   if (!partition.note.empty()) text += fmt::format("  ! {}\n", partition.note);
   return text;
 }
@@ -120,19 +132,20 @@ Exit describe(Context& context) {
 }  // namespace
 
 Command partition_describe_command() {
-  return {.path = "partition describe",
-          .summary = "Shows a partition: leader, replicas, offsets, and why it is not served",
-          .examples = {"mqctl partition describe orders/0", "mqctl partition describe orders/0 -w"},
-          .positionals = {{.name = "TOPIC/N", .help = "one or more partitions", .most = SIZE_MAX}},
-          .item_shape =
-              R"({"topic":"string","partition":"int","leader":"int","leader_epoch":"int",)"
-              R"("replicas":["int"],"in_sync":["int"],"log_start_offset":"int",)"
-              R"("high_watermark":"int","log_end_offset":"int","bytes":"int",)"
-              R"("segments":"int","min_isr":"int","loss_epoch":"int",)"
-              R"("followers":[{"broker":"int","confirmed_end":"int","lag":"int",)"
-              R"("behind_ms":"int"}],"note":"string"})",
-          .watches = true,
-          .run = describe};
+  return {
+      .path = "partition describe",
+      .summary = "Shows a partition: leader, replicas, offsets, and why it is not served",
+      .examples = {"mqctl partition describe orders/0", "mqctl partition describe orders/0 -w"},
+      .positionals = {{.name = "TOPIC/N", .help = "one or more partitions", .most = SIZE_MAX}},
+      .item_shape =
+          R"({"topic":"string","partition":"int","leader":"int","leader_epoch":"int",)"
+          R"("replicas":["int"],"in_sync":["int"],"log_start_offset":"int",)"
+          R"("high_watermark":"int","log_end_offset":"int","bytes":"int",)"
+          R"("segments":"int","min_isr":"int","loss_epoch":"int","loss_start":"int","loss_end":"int",)"
+          R"("followers":[{"broker":"int","confirmed_end":"int","lag":"int",)"
+          R"("behind_ms":"int"}],"note":"string"})",
+      .watches = true,
+      .run = describe};
 }
 
 }  // namespace mq::mqctl

@@ -97,7 +97,8 @@ Command topic_alter_command() {
           .summary = "Changes settings of topics that exist",
           .details =
               "Settings: durability (disk, memory), retention.age, retention.bytes, "
-              "segment.bytes,\nsegment.age, batch.bytes, min_isr. What is not named stays.",
+              "segment.bytes,\nsegment.age, batch.bytes, min_isr, unclean_election. What is not "
+              "named stays.",
           .examples = {"mqctl topic alter orders --config retention.age=7d",
                        "mqctl topic alter orders events --unset segment.bytes"},
           .positionals = {{.name = "TOPIC",

@@ -61,7 +61,8 @@ Command topic_create_command() {
           .summary = "Creates topics",
           .details =
               "Settings for --config: durability (disk, memory), retention.age, retention.bytes,\n"
-              "segment.bytes, segment.age, batch.bytes, min_isr. What is not set comes from the\n"
+              "segment.bytes, segment.age, batch.bytes, min_isr, unclean_election. What is not set "
+              "comes from the\n"
               "broker.",
           .examples = {"mqctl topic create orders --partitions 6",
                        "mqctl topic create events --config retention.age=3d --config "
