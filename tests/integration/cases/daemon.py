@@ -143,8 +143,13 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.brokers = []
 
+    def failed(self):
+        result = self._outcome.result
+        return any(error for _, error in getattr(self._outcome, "errors", None) or []) or \
+            any(test is self for test, _ in result.failures + result.errors)
+
     def tearDown(self):
-        failed = any(error for _, error in getattr(self._outcome, "errors", []) or [])
+        failed = self.failed()
         for broker in self.brokers:
             if failed:
                 print(f"--- {broker.log_file}\n{broker.log()}")

@@ -8,8 +8,12 @@ class ZooKeeperClient:
     def __init__(self, port, host="127.0.0.1"):
         self.stream = socket.create_connection((host, port), timeout=10)
         self.number = 0
-        self.send(struct.pack(">iqiqi", 0, 0, 10000, 0, 16) + bytes(16))
-        self.receive()
+        try:
+            self.send(struct.pack(">iqiqi", 0, 0, 10000, 0, 16) + bytes(16))
+            self.receive()
+        except (OSError, EOFError):
+            self.close()
+            raise
 
     def close(self):
         self.stream.close()

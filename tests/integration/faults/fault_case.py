@@ -31,7 +31,8 @@ class FaultCase(Replicated):
     NETWORK = False  # brokers 1, 2, 3 on hosts b1, b2, b3, ZooKeeper on host zk or zk1, zk2, zk3; clients on host clients
     DISKS = None  # kind and size of a file system for each broker, such as ("ext4", 512)
     ZOOKEEPERS = 1
-    RATE = 500  # of each of the four writers
+    RATE = int(os.environ.get("MQ_FAULT_RATE", "500"))  # of each of the four writers
+    VALUE_BYTES = 300  # at most
     # Errors in the brokers' logs that a fault brings about.
     EXPECTED_ERRORS = ()
 
@@ -62,11 +63,15 @@ class FaultCase(Replicated):
         self.zookeeper.start()
         return [f"zookeeper://{self.zookeeper.host}:{self.zookeeper.port}/mq"] * 3
 
+    def server_options(self):
+        """More of each ZooKeeper server, as functions of its number."""
+        return {}
+
     def start_ensemble(self):
         options = {}
         if self.network:
             options = {"host": lambda number: self.network.address(f"zk{number}"), "wrapper": lambda number: self.network.on(f"zk{number}")}
-        self.ensemble = Ensemble(**options)
+        self.ensemble = Ensemble(**options, **self.server_options())
         self.addCleanup(self.ensemble.end)
         self.ensemble.start()
         self.zookeeper = self.ensemble.servers[1]
@@ -95,7 +100,8 @@ class FaultCase(Replicated):
 
     def begin_load(self, writers=4, rate=None):
         partitions = next(iter(self.TOPICS.values()))[0]
-        running = load.Load(self.addresses, self.TOPICS, partitions, writers, rate or self.RATE, first=10 * self.runs)
+        running = load.Load(self.addresses, self.TOPICS, partitions, writers, rate or self.RATE, first=10 * self.runs,
+                            value_bytes=self.VALUE_BYTES)
         self.runs += 1
         self.addCleanup(running.end)
         self.load = running
@@ -170,11 +176,14 @@ class FaultCase(Replicated):
 
     def report(self, findings):
         if findings:
-            self.fail("\n".join(f"{name}: {finding}" for name, found in findings.items() for finding in found))
+            text = "\n".join(f"{name}: {finding}" for name, found in findings.items() for finding in found)
+            print(text, flush=True)
+            self.fail("this does not hold")
 
     def tree(self):
-        server = self.zookeeper
-        return audit.Tree(server.port, server.host)
+        if self.ZOOKEEPERS > 1:
+            self.zookeeper = next((one for number, one in self.ensemble.servers.items() if self.ensemble.mode(number)), self.zookeeper)
+        return audit.Tree(self.zookeeper.port, self.zookeeper.host)
 
     def writes_everywhere(self):
         """Each partition takes a record and gives it back within a minute."""
@@ -190,7 +199,7 @@ class FaultCase(Replicated):
 
     def read_everything(self):
         partitions = next(iter(self.TOPICS.values()))[0]
-        self.history.add(load.drain(self.addresses, self.TOPICS, partitions), "reading at the end", final=True)
+        self.history.add(load.drain(self.addresses, self.TOPICS, partitions, self.VALUE_BYTES), "reading at the end", final=True)
 
     # Who is who
 

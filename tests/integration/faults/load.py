@@ -13,11 +13,13 @@ PROGRAM = os.environ.get("MQ_LOAD", str(BIN.parent / "tests/integration/faults/f
 class Load:
     """Four idempotent writers (acks=all), each with so many records a second, and a reader of all partitions."""
 
-    def __init__(self, brokers, topics, partitions, writers=4, rate=250, first=0):
+    def __init__(self, brokers, topics, partitions, writers=4, rate=250, first=0, value_bytes=300):
+        self.environment = os.environ | {"MQ_LOAD_BYTES": str(value_bytes)}
         self.words = [PROGRAM, brokers, ",".join(topics), str(partitions), str(writers), str(rate), str(first)]
         self.file = tempfile.TemporaryFile(mode="w+", prefix="mq-load-")
         self.errors = tempfile.TemporaryFile(mode="w+", prefix="mq-load-")
-        self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=self.file, stderr=self.errors)
+        self.process = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=self.file, stderr=self.errors,
+                                        env=self.environment)
         self.counted = 0
         self.read_to = 0
 
@@ -52,9 +54,10 @@ class Load:
         self.errors.close()
 
 
-def drain(brokers, topics, partitions):
+def drain(brokers, topics, partitions, value_bytes=300):
     """All that is there."""
-    done = subprocess.run([PROGRAM, brokers, ",".join(topics), str(partitions), "drain"], capture_output=True, text=True, timeout=150)
+    done = subprocess.run([PROGRAM, brokers, ",".join(topics), str(partitions), "drain"], capture_output=True, text=True, timeout=150,
+                          env=os.environ | {"MQ_LOAD_BYTES": str(value_bytes)})
     if done.returncode != 0:
         raise AssertionError(f"not everything can be read: {done.stderr}")
     return done.stdout.splitlines()

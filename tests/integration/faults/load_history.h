@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -27,10 +29,17 @@ struct LoadKey {
   friend bool operator==(const LoadKey&, const LoadKey&) = default;
 };
 
+/// How long values may be; MQ_LOAD_BYTES of the environment.
+inline std::uint64_t value_bytes_max() {
+  static const char* const text = std::getenv("MQ_LOAD_BYTES");
+  static const std::uint64_t bytes = text == nullptr ? 300 : std::strtoull(text, nullptr, 10);
+  return std::max<std::uint64_t>(bytes, 1);
+}
+
 /// The value of a record follows from its key, so that a reader knows whether the bytes are right.
 inline std::string value_of(const LoadKey& key) {
   auto value = fmt::format("{}:{}:", key.writer, key.number);
-  value.append(key.number * 7919 % 300, static_cast<char>('a' + key.number % 26));
+  value.append(key.number * 7919 % value_bytes_max(), static_cast<char>('a' + key.number % 26));
   return value;
 }
 

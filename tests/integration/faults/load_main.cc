@@ -63,6 +63,7 @@ class Writer {
     config.delivery_timeout = 90s;
     config.linger = 5ms;
     config.batch_bytes = 64 << 10;
+    config.compression = Compression::none;
     producer_.emplace(must(Producer::create(std::move(config))));
     thread_ = std::thread([this] { run(); });
   }

@@ -2,6 +2,7 @@
 same members: nodes (broker number: Broker), restart, ready; network, disks, zookeeper where a fault needs them."""
 
 import contextlib
+import pathlib
 import signal
 import subprocess
 import time
@@ -126,11 +127,12 @@ def injected(cluster, number, calls, what, path=None):
     finally:
         tracer.terminate()
         tracer.wait(timeout=30)
+        tracer.stderr.close()
 
 
 def wait_for_tracer(pid, tracer):
     deadline = time.monotonic() + 10
-    while "TracerPid:\t0" in open(f"/proc/{pid}/status").read():
+    while "TracerPid:\t0" in pathlib.Path(f"/proc/{pid}/status").read_text():
         if tracer.poll() is not None or time.monotonic() > deadline:
             raise AssertionError(f"strace does not trace: {tracer.stderr.read()}")
         time.sleep(0.02)
