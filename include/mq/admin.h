@@ -85,6 +85,8 @@ struct PartitionDescription {
   /// The leader epoch that began with a replica which may have lost records; -1: none, or
   /// acknowledged.
   std::int32_t loss_epoch = -1;
+  std::int64_t loss_start = -1;  ///< the first offset that may be lost then; -1: not known
+  std::int64_t loss_end = -1;    ///< where it ends, once a replica that had more has come back
   std::vector<FollowerDescription> followers;
 };
 struct TopicDescription {

@@ -97,6 +97,10 @@ struct MQ_EXPORT ConsumerConfig : ClientConfig {
   /// How long a broker holds a fetch that finds nothing.
   Duration fetch_wait{500};
   OnOutOfRange on_out_of_range = OnOutOfRange::fail;
+  /// Where the application runs, as `broker.rack` names it: partitions are read from a replica
+  /// there, if one is in sync, else from their leaders. Records come a little later from it, up to
+  /// half a second when little is written. Empty: from the leaders.
+  std::string rack;
 
   [[nodiscard]] std::vector<Error> validate() const;
 };

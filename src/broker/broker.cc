@@ -40,6 +40,8 @@ Broker::Broker(BrokerParts parts)
       tasks_(home_) {
   MQ_CHECK(!parts_.config.disks.empty(), "no disk");
   core_.limits = parts_.limits;
+  core_.rack = parts_.config.rack;
+  core_.catch_up.set_rate(core_.limits.catch_up_bytes_per_second);
   core_.id = parts_.config.id;
   core_.metadata_kind = parts_.config.metadata;
   core_.topic_defaults = parts_.config.topic_defaults;
@@ -108,7 +110,13 @@ asio::awaitable<Result<void>> Broker::open_disks() {
                                                       : ""));
   }
   core_.cluster_id = cluster->id;
-  co_return adopt_directories(std::move(directories));
+  std::vector<std::string> fresh;
+  for (std::size_t i = 0; i < directories.size(); ++i) {
+    if (!directories[i].identity && unreadable_[i].empty()) fresh.push_back(directories[i].path);
+  }
+  MQ_CO_TRY_VOID(adopt_directories(std::move(directories)));
+  for (const auto& made : fresh) note_registration(*parts_.files, made, incarnation_, std::nullopt);
+  co_return Result<void>{};
 }
 
 bool Broker::metadata_is_shared() const { return !parts_.config.zookeeper.servers.empty(); }
@@ -233,6 +241,7 @@ MembershipConfig Broker::membership_config() const {
   config.member.incarnation = incarnation_;
   config.member.disks = disks_->disks();
   config.member.advertised = core_.advertised;
+  config.member.rack = parts_.config.rack;
   config.controller.broker = parts_.config.id;
   config.controller.cluster_id = core_.cluster_id;
   config.controller.advertised = core_.advertised;
@@ -242,6 +251,10 @@ MembershipConfig Broker::membership_config() const {
   config.controller.default_replicas = parts_.config.default_replicas;
   config.controller.default_min_isr = parts_.config.default_min_isr;
   config.controller.replicas_max = kReplicasMax;
+  config.controller.network = parts_.network;
+  config.controller.balance.on = parts_.config.leader_balance_after > base::Duration();
+  config.controller.balance.after = parts_.config.leader_balance_after;
+  config.controller.balance.limit_percent = parts_.config.leader_balance_limit;
   return config;
 }
 

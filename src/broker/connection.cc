@@ -2,6 +2,8 @@
 
 #include "base/log.h"
 #include "broker/handlers/handlers.h"
+#include "broker/hop.h"
+#include "broker/membership.h"
 #include "broker/replica_session.h"
 #include "protocol/hello.h"
 
@@ -9,6 +11,17 @@ namespace mq::broker {
 
 using protocol::FrameErrc;
 using protocol::WireError;
+
+namespace {
+
+/// On the home runtime.
+asio::awaitable<void> tell_of_lost(Core& core, model::IsrMember broker) {
+  auto* const controller = core.membership->controller();
+  if (controller) controller->lost_connection(broker.broker, broker.epoch);
+  co_return;
+}
+
+}  // namespace
 
 Connection::Connection(Worker& worker, std::unique_ptr<base::Stream> stream)
     : worker_(worker),
@@ -107,6 +120,25 @@ void Connection::judge_affinity() {
   affinity_ = nullptr;
 }
 
+bool Connection::take_elsewhere(const std::vector<protocol::ReplicaSubscribe>& entries,
+                                Request& request) {
+  if (!affinity_ || replica_session_ || other_requests_ > 1) return false;
+  affinity_ = nullptr;
+  WorkerAffinity affinity(core_.workers.size(), 1);
+  for (const auto& entry : entries) affinity.count(core_.worker_of(entry.partition).index());
+  const auto better = affinity.better_than(worker_.index());
+  if (!better) return false;
+  moves_to_ = core_.workers[*better].get();
+  unread_ = request.unread();
+  return true;
+}
+
+/// It does not move any more.
+void Connection::stay() {
+  moves_to_ = nullptr;
+  if (unread_) dispatch(*std::exchange(unread_, std::nullopt));
+}
+
 /// Between two frames. True if the connection ends here, to go on elsewhere or not at all.
 asio::awaitable<bool> Connection::leave() {
   // What is no data request may take long; behind the next frame it is tried again.
@@ -117,7 +149,7 @@ asio::awaitable<bool> Connection::leave() {
   leaving_ = false;
   if (closed_) co_return true;
   if (!rests || draining_ || core_.stopping) {
-    moves_to_ = nullptr;
+    stay();
     co_return false;
   }
   departed_ = true;
@@ -142,7 +174,11 @@ asio::awaitable<bool> Connection::come_to_rest() {
 
 MovingConnection Connection::depart() {
   MovingConnection moving;
-  moving.read_ahead = std::string(base::as_text(reader_.buffered()));
+  if (unread_) {
+    const auto header = base::as_text(unread_->header);
+    moving.read_ahead = protocol::encode_frame(unread_->head, header, 0);
+  }
+  moving.read_ahead += base::as_text(reader_.buffered());
   moving.client = std::move(client_);
   moving.opened_at = opened_at_;
   moving.last_frame_at = last_frame_at_;
@@ -355,6 +391,12 @@ void Connection::close() {
   room_.notify_all();
   wake_waiters();
   if (replica_session_) replica_session_->end();
+  if (registration_ && !core_.stopping) tell_controller();
+}
+
+void Connection::tell_controller() {
+  worker_.tasks().spawn("a broker's lost connection",
+                        base::run_on(*core_.home, tell_of_lost(core_, *registration_)));
 }
 
 ReplicaSession& Connection::replica_session() {

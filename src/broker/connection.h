@@ -2,13 +2,16 @@
 
 #include <boost/intrusive/list.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "broker/answer_order.h"
 #include "broker/request.h"
 #include "broker/worker.h"
 #include "broker/worker_affinity.h"
+#include "model/isr.h"
 #include "net/frame_stream.h"
+#include "protocol/replica_fetch.h"
 
 namespace mq::broker {
 
@@ -51,7 +54,8 @@ struct MovingConnection {
 ///
 /// After its first data requests it moves once to the worker that owns clearly most of the
 /// partitions they named: reading stops between two frames, long polls are answered with what is
-/// there, and when all is answered and written the stream goes over and this object ends.
+/// there, and when all is answered and written the stream goes over and this object ends. One on
+/// which a broker follows moves before its first request is taken in, which goes along unread.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   Connection(Worker& worker, std::unique_ptr<base::Stream> stream);
@@ -87,6 +91,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     return said_hello_ ? &client_ : nullptr;
   }
   void hello(ClientIdentity client);
+  /// It is the one on which a broker asks this one, as the controller, for images: when it ends the
+  /// controller is told.
+  void speaks_for(model::IsrMember registration) { registration_ = registration; }
   /// Of a broker that follows partitions which this one leads; made when it is first asked for.
   [[nodiscard]] ReplicaSession& replica_session();
 
@@ -98,6 +105,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     for (const auto& entry : entries) count_partition(entry.partition);
     judge_affinity();
   }
+
+  /// The first request of a broker that follows: true if another worker owns most of what it
+  /// subscribes, and gets the request.
+  bool take_elsewhere(const std::vector<protocol::ReplicaSubscribe>& entries, Request& request);
 
   // For Request.
   void request_began(bool data) noexcept;
@@ -120,6 +131,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   asio::awaitable<bool> come_to_rest();
   void count_partition(const model::PartitionId& partition);
   void judge_affinity();
+  void stay();
   asio::awaitable<void> wait_for_room();
   void refuse_foreign(protocol::ForeignProtocol protocol);
   /// True if the connection goes on.
@@ -129,6 +141,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] std::string name() const;
   void time_out(std::string_view what);
   void wake_waiters();
+  void tell_controller();
 
   Worker& worker_;
   Core& core_;
@@ -139,12 +152,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   base::WaitList room_;
   boost::intrusive::list<ConnectionWaiter, boost::intrusive::constant_time_size<false>> waiters_;
   ClientIdentity client_;
+  std::optional<model::IsrMember> registration_;     // of the broker that speaks on it
   std::shared_ptr<ReplicaSession> replica_session_;  // null: nobody follows on it
   net::Lease memory_;                                // of the frame that is being read
   std::size_t requests_under_way_ = 0;
   std::size_t other_requests_ = 0;            // among them: no produce, no fetch
   std::unique_ptr<WorkerAffinity> affinity_;  // until it is judged
   Worker* moves_to_ = nullptr;                // judged: it should
+  std::optional<net::Frame> unread_;          // of the request for which it moves
   base::TimePoint opened_at_;
   base::TimePoint last_frame_at_;
   base::TimePoint frame_began_at_ = base::TimePoint::max();  // max: none is being read

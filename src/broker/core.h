@@ -9,6 +9,7 @@
 #include "base/counters.h"
 #include "base/file_system.h"
 #include "base/network.h"
+#include "broker/catch_up_pace.h"
 #include "broker/limits.h"
 #include "broker/rate_limited_log.h"
 #include "config/broker_config.h"
@@ -64,12 +65,14 @@ struct Core {
   HotCounters hot;
   base::FileSystem& files;
   Limits limits;
+  CatchUpPace catch_up;
   RateLimitedLog peer_warnings;
 
   model::BrokerId id;
   base::Uuid cluster_id;
   std::string metadata_kind;
   base::Endpoint advertised;
+  std::string rack;
   model::TopicSettings topic_defaults;
   std::vector<std::string> warnings;               ///< repeated by `mqctl status`
   std::vector<config::EffectiveSetting> settings;  ///< of broker.toml, for `mqctl config show`

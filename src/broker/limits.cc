@@ -17,6 +17,7 @@ Limits limits_of(const config::BrokerConfig& config, std::size_t workers) {
   limits.frame_timeout = config.limits.frame_timeout;
   limits.write_timeout = config.limits.write_timeout;
   limits.idle_timeout = config.limits.idle_timeout;
+  limits.catch_up_bytes_per_second = config.catch_up_bytes_per_second;
   return limits;
 }
 

@@ -39,6 +39,9 @@ struct Limits {
   base::Duration request_timeout = std::chrono::seconds(30);  ///< unless the request says less
   std::size_t entries_per_request = 16'384;
 
+  /// Sent to replicas that are not in sync, all together; 0: as fast as they can.
+  std::uint64_t catch_up_bytes_per_second = 0;
+
   /// When a follower of a partition led here is to leave the ISR.
   replication::IsrLimits isr;
 

@@ -30,6 +30,13 @@ replication::ImagePullerConfig puller_config(const Core& core) {
   return config;
 }
 
+/// Why the controller is to be asked again; empty: it is not.
+std::string why_not_handed_over(const Result<protocol::LeaveBrokerResponse>& answer) {
+  if (!answer) return answer.error().message();
+  if (!answer->envelope.status.ok()) return answer->envelope.status.text;
+  return answer->waiting.empty() ? std::string() : "no other copy in sync of " + answer->waiting;
+}
+
 protocol::Status no_controller() {
   return protocol::Status::of(protocol::WireError::not_controller,
                               "no broker is known to be the controller");
@@ -105,6 +112,7 @@ asio::awaitable<Result<void>> Membership::start(std::function<void(const std::st
   candidate_.on_known_epoch([this] {
     return static_cast<std::int32_t>(replication::controller_epoch_of(view_.version())) - 1;
   });
+  remote_.on_lost([this] { candidate_.lost_controller(); });
   candidate_.on_leader([this](const auto& leader) { adopt_leader(leader); });
   MQ_CO_TRY_VOID(co_await member_.start());
   adopt_epoch(member_.epoch());
@@ -133,14 +141,6 @@ void Membership::try_now() {
   reporter_.try_now();
 }
 
-asio::awaitable<metadata::ImagePtr> Membership::first_image() {
-  auto image = view_.image();
-  while ((!image || image->lost_topic()) && !core_.stopping) {
-    if (image) {
-      // Its logs would be taken for those of nobody and put away. Nothing is served yet, so that
-      // the image is in force as it is.
-      puller_.applied(image->version());
-      waiting_("waiting for a topic of the metadata: " + image->lost_topic()->text);
 /// Partitions that are new since this broker began to wait: whoever has them made waits until they
 /// are open here, and hears at once that they will not be for now.
 void Membership::refuse_to_open(const metadata::ClusterImage& image, StartWait& wait) {
@@ -159,17 +159,26 @@ void Membership::refuse_to_open(const metadata::ClusterImage& image, StartWait& 
   }
 }
 
+asio::awaitable<metadata::ImagePtr> Membership::first_image() {
+  auto image = view_.image();
+  StartWait wait;
+  while ((!image || image->lost_topic()) && !core_.stopping) {
+    if (image) {
+      // Its logs would be taken for those of nobody and put away. Nothing is served yet, so that
+      // the image is in force as it is.
+      puller_.applied(image->version());
+      refuse_to_open(*image, wait);
+      waiting_("waiting for a topic of the metadata: " + image->lost_topic()->text);
       image = co_await view_.wait_for_image(image->version(), core_.home->now() + kWaitToldAgain);
       continue;
-  StartWait wait;
     }
     const auto& leader = candidate_.leader();
     waiting_(leader ? fmt::format("waiting for the cluster image from broker {} ({})",
                                   leader->broker, leader->advertised.text())
                     : std::string("waiting for a controller to be elected"));
-      refuse_to_open(*image, wait);
     image = co_await view_.wait_for_image(0, core_.home->now() + kWaitToldAgain);
   }
+  for (const auto& id : wait.refused) reporter_.forget(id);
   co_return image;
 }
 
@@ -178,7 +187,6 @@ protocol::Status Membership::not_controller() const {
   if (!candidate_.trouble().empty())
     return core_.status(protocol::WireError::metadata_unavailable, candidate_.trouble());
   if (const auto why = store_.trouble(); !why.empty())
-  for (const auto& id : wait.refused) reporter_.forget(id);
     return core_.status(protocol::WireError::metadata_unavailable, why);
   if (!leader || leader->broker == core_.id) {
     return core_.status(protocol::WireError::not_controller,
@@ -197,6 +205,8 @@ std::string Membership::trouble() const {
 
 asio::awaitable<std::optional<std::uint64_t>> Membership::hand_over(base::TimePoint deadline) {
   std::string told;
+  std::optional<std::uint64_t> version;
+  std::string left;
   while (core_.home->now() < deadline) {
     protocol::LeaveBrokerRequest request;
     request.envelope.deadline_ms = static_cast<std::uint32_t>(
@@ -205,14 +215,27 @@ asio::awaitable<std::optional<std::uint64_t>> Membership::hand_over(base::TimePo
     request.broker = core_.id.value();
     request.broker_epoch = member_.epoch().value();
     const auto answer = co_await route_.leave(std::move(request), deadline);
-    if (answer && answer->envelope.status.ok()) co_return answer->envelope.metadata_version;
-    const auto why = answer ? answer->envelope.status.text : answer.error().message();
-    if (std::exchange(told, why) != why)
+    const auto why = why_not_handed_over(answer);
+    if (answer && answer->envelope.status.ok()) {
+      version = answer->envelope.metadata_version;
+      left = answer->waiting;
+      if (!answer->only_here.empty()) left += (left.empty() ? "" : ", ") + answer->only_here;
+    }
+    if (!why.empty() && std::exchange(told, why) != why)
       base::log_info("broker", "the partitions are not handed over yet: {}", why);
-    if (answer && !answer->envelope.status.advice.retriable) break;
+    if (why.empty() ||
+        (answer && !answer->envelope.status.ok() && !answer->envelope.status.advice.retriable))
+      break;
     co_await core_.home->sleep_until(std::min(deadline, core_.home->now() + kHandOverAgain));
   }
-  co_return std::nullopt;
+  if (!left.empty()) {
+    base::log_warning(
+        "broker",
+        "this broker stops as the only one with a copy in sync of {}: until it is back "
+        "nobody serves them, and nothing of them is lost",
+        left);
+  }
+  co_return version;
 }
 
 void Membership::give_up() {

@@ -104,8 +104,10 @@ class Membership {
   /// A producer id that was never given out before (IDM-5).
   asio::awaitable<base::Result<std::int64_t>> next_producer_id() { return producer_ids_.next(); }
 
-  /// Has what this broker leads led elsewhere, and itself taken out of every ISR, before a stop.
-  /// The image version that shows it; nothing: not done by `deadline`.
+  /// Has what this broker leads led elsewhere, and itself taken out of every ISR, before a stop;
+  /// where a living replica is not in sync yet it is waited for until `deadline`, and what nobody
+  /// else can lead is named in the log. The image version that shows it; nothing: not done by
+  /// `deadline`.
   asio::awaitable<std::optional<std::uint64_t>> hand_over(base::TimePoint deadline);
   /// Nobody waits for an image or a report any more.
   void give_up();
@@ -115,8 +117,6 @@ class Membership {
   asio::awaitable<void> leave();
 
  private:
-  void adopt_epoch(model::BrokerEpoch epoch);
-  void adopt_leader(const std::optional<controller::ControllerAddress>& leader);
   /// What a broker that waits for a damaged topic at its start was to keep then, and since.
   struct StartWait {
     bool begun = false;
@@ -125,6 +125,8 @@ class Membership {
   };
 
   void refuse_to_open(const metadata::ClusterImage& image, StartWait& wait);
+  void adopt_epoch(model::BrokerEpoch epoch);
+  void adopt_leader(const std::optional<controller::ControllerAddress>& leader);
   void try_now();
 
   Core& core_;

@@ -31,6 +31,7 @@ struct ReplicaFeed::Subscription final : replication::LogListener {
   bool ended = false;                           ///< that has been said
   bool queued = false;
   bool cold = false;  ///< waits for the disk, or its data is being read
+  bool waits_for_turn = false;
   std::optional<base::Result<storage::ReadResult>> from_disk;
   net::Lease memory;  ///< of from_disk
 };
@@ -44,6 +45,7 @@ void ReplicaFeed::begin(model::IsrMember follower) {
   subscriptions_.clear();
   ready_.clear();
   cold_.clear();
+  waiting_for_turn_.clear();
 }
 
 void ReplicaFeed::unsubscribe(const model::PartitionId& partition) {
@@ -52,8 +54,9 @@ void ReplicaFeed::unsubscribe(const model::PartitionId& partition) {
 
 replication::Partition* ReplicaFeed::partition_of(const Subscription& subscription) const {
   auto* partition = worker_.partitions().find(subscription.partition);
-  if (!partition || partition->leader_epoch() != subscription.leader_epoch) return nullptr;
-  return partition;
+  if (!partition) return nullptr;
+  const bool same = partition->leader_epoch() == subscription.leader_epoch;
+  return same || MQ_MUTANT("older_epoch_fetches_count") ? partition : nullptr;
 }
 
 void ReplicaFeed::subscribe(protocol::ReplicaSubscribe from) {
@@ -100,7 +103,7 @@ void ReplicaFeed::note(const protocol::ReplicaPosition& position) {
   if (subscription.number != position.number || subscription.last_word) return;
   if (auto* partition = partition_of(subscription)) {
     partition->follower_has({follower_, subscription.name, subscription.leader_epoch,
-                             position.appended, position.durable});
+                             position.appended, position.durable, position.log_start});
   }
 }
 
@@ -151,8 +154,11 @@ bool ReplicaFeed::collect_one(Subscription& subscription, ReplicaNews& news) {
     if (!told) add(subscription, *partition, news, std::nullopt);
     return false;
   }
+  if (has_to_wait(subscription, *partition)) return false;
   const std::size_t room = news.bytes_max - std::min(news.bytes, news.bytes_max);
-  auto data = partition->read_for_follower(subscription.send_from, std::min(room, kPieceBytes));
+  const bool catches_up = worker_.core().catch_up.limited() && !partition->in_sync(follower_);
+  const std::size_t piece = catches_up ? std::min(kPieceBytes, allowance_) : kPieceBytes;
+  auto data = partition->read_for_follower(subscription.send_from, std::min(room, piece));
   if (!data) {
     if (data.error() == make_error_code(storage::StorageErrc::not_cached)) {
       read_ahead(subscription);
@@ -178,6 +184,7 @@ void ReplicaFeed::add(Subscription& subscription, replication::Partition& partit
   if (!data) return;
   result.payload_bytes = static_cast<std::uint32_t>(data->bytes);
   news.bytes += data->bytes;
+  count_as_catching_up(partition, data->bytes);
   for (auto& piece : data->batches) news.batches.push_back(std::move(piece));
   subscription.send_from = data->end_offset;
   if (MQ_MUTANT("send_cursor_confirms")) {
@@ -206,6 +213,57 @@ void ReplicaFeed::refuse(Subscription& subscription, const replication::Partitio
          news);
   news.results.back().leader_epoch = partition.leader_epoch();
   news.results.back().log_start = partition.log_start_offset();
+}
+
+/// It is not in sync, and its turn has not come. All that wait here have one turn together.
+bool ReplicaFeed::has_to_wait(Subscription& subscription, const replication::Partition& partition) {
+  auto& pace = worker_.core().catch_up;
+  if (!pace.limited()) return false;
+  if (partition.in_sync(follower_)) return subscription.waits_for_turn = false;
+  if (subscription.waits_for_turn) return true;
+  if (allowance_ > 0) return false;
+  const auto now = worker_.runtime().now();
+  if (!turn_) turn_ = pace.reserve(kPieceBytes, now);
+  if (*turn_ <= now) {
+    turn_.reset();
+    allowance_ = kPieceBytes;
+    return false;
+  }
+  subscription.waits_for_turn = true;
+  waiting_for_turn_.push_back(subscription.partition);
+  arm_turn();
+  return true;
+}
+
+void ReplicaFeed::arm_turn() {
+  if (std::exchange(turn_armed_, true)) return;
+  worker_.runtime().start_timer(*turn_, [weak = weak_from_this()] {
+    const auto feed = weak.lock();
+    if (!feed) return;
+    feed->turn_armed_ = false;
+    feed->begin_turn();
+  });
+}
+
+/// They are asked again, in the order in which they began to wait.
+void ReplicaFeed::begin_turn() {
+  const auto waiting = std::exchange(waiting_for_turn_, {});
+  for (const auto& id : waiting) {
+    const auto found = subscriptions_.find(id);
+    if (found == subscriptions_.end() || !found->second->waits_for_turn) continue;
+    found->second->waits_for_turn = false;
+    ready(*found->second);
+  }
+}
+
+void ReplicaFeed::count_as_catching_up(const replication::Partition& partition, std::size_t bytes) {
+  auto& pace = worker_.core().catch_up;
+  if (!pace.limited() || partition.in_sync(follower_)) return;
+  worker_.core().counters.get("replica_catch_up_bytes_total").add(static_cast<std::int64_t>(bytes));
+  const std::size_t allowed = std::min(allowance_, bytes);
+  allowance_ -= allowed;
+  // More than its turn was for: the next ones wait for it.
+  if (bytes > allowed) pace.reserve(bytes - allowed, worker_.runtime().now());
 }
 
 bool ReplicaFeed::take_read_ahead(Subscription& subscription, replication::Partition& partition,

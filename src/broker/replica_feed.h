@@ -30,6 +30,7 @@ struct ReplicaNews {
 ///
 /// On that worker. What is sent confirms nothing: only what the follower says does. Partitions far
 /// behind are read from the disk ahead of being asked, one at a time, so that they hold nobody up.
+/// What goes to a replica that is not in sync keeps to the broker's pace for these (CatchUpPace).
 class ReplicaFeed final : public std::enable_shared_from_this<ReplicaFeed> {
  public:
   /// `wake` is called, on the worker, when there is something to collect; then not again before the
@@ -65,6 +66,13 @@ class ReplicaFeed final : public std::enable_shared_from_this<ReplicaFeed> {
   asio::awaitable<void> read_cold(std::shared_ptr<ReplicaFeed> self);
   void add_high_watermarks(ReplicaNews& news);
 
+  // Replicas that are not in sync, when their pace is limited.
+  [[nodiscard]] bool has_to_wait(Subscription& subscription,
+                                 const replication::Partition& partition);
+  void arm_turn();
+  void begin_turn();
+  void count_as_catching_up(const replication::Partition& partition, std::size_t bytes);
+
   Worker& worker_;
   std::function<void()> wake_;
   bool woken_ = false;
@@ -74,6 +82,10 @@ class ReplicaFeed final : public std::enable_shared_from_this<ReplicaFeed> {
   std::deque<model::PartitionId> ready_;
   std::deque<model::PartitionId> cold_;
   bool reading_ = false;
+  std::deque<model::PartitionId> waiting_for_turn_;
+  std::optional<base::TimePoint> turn_;  // of this feed, when one of these waits
+  std::size_t allowance_ = 0;            // left of the last turn
+  bool turn_armed_ = false;
 };
 
 }  // namespace mq::broker

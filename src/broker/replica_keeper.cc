@@ -19,7 +19,10 @@ namespace {
 /// Each piece waits for one sync of the file system, with whatever others write there.
 constexpr std::size_t kMadeAtOnce = 2048;
 constexpr base::Duration kLookForFailures = std::chrono::seconds(1);
+constexpr base::Duration kResignAgain = std::chrono::seconds(10);
 constexpr base::Duration kMakeAgain = std::chrono::seconds(10);
+constexpr base::Duration kReplaceAgainMin = std::chrono::seconds(1);
+constexpr base::Duration kReplaceAgainMax = std::chrono::seconds(60);
 constexpr base::Duration kDeleteAgainMin = std::chrono::seconds(1);
 constexpr base::Duration kDeleteAgainMax = std::chrono::seconds(60);
 
@@ -126,9 +129,7 @@ bool ReplicaKeeper::something_to_do() const {
 asio::awaitable<void> ReplicaKeeper::run() {
   while (!stopping_) {
     if (!something_to_do()) {
-      const bool retries = recovered_ && !wanted_.empty();
-      const auto until = retries ? make_again_at_ : base::TimePoint::max();
-      co_await changed_.wait_until(std::min(until, look_for_failures_at_));
+      co_await changed_.wait_until(std::min(next_try(), look_for_failures_at_));
       if (home_.now() >= look_for_failures_at_) co_await look_for_failures();
       continue;
     }
@@ -200,7 +201,20 @@ void ReplicaKeeper::give_order(const metadata::TopicInfo& topic,
   order.log = core_.disks->find(assignment.id);
   order.settings = topic.settings;
   if (order.log) give_role(assignment, order);
+  if (order.log && tells_leaderless(topic, assignment)) order.look = true;
   orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
+}
+
+/// Where nobody leads, and records would be given up for a leader: what there is, once an epoch.
+bool ReplicaKeeper::tells_leaderless(const metadata::TopicInfo& topic,
+                                     const PartitionAssignment& assignment) {
+  if (assignment.leader != model::BrokerId() || !topic.overrides.contains("unclean_election") ||
+      assignment.replicas.size() == 1) {
+    told_leaderless_.erase(assignment.id);
+    return false;
+  }
+  auto& told = told_leaderless_[assignment.id];
+  return std::exchange(told, assignment.leader_epoch) != assignment.leader_epoch;
 }
 
 void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrder& order) {
@@ -208,7 +222,9 @@ void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrde
   if (assignment.replicas.size() > 1 && look_for_failures_at_ == base::TimePoint::max())
     look_for_failures_at_ = home_.now() + kLookForFailures;
   if (assignment.leader != core_.id) {
+    if (failed_.contains(assignment.id)) return;  // else it might be taken into the ISR again
     order.follow = replication::Following{assignment.leader, assignment.leader_epoch};
+    order.in_sync = std::ranges::count(assignment.isr, core_.id, &model::IsrMember::broker) > 0;
     return;
   }
   auto& lead = order.lead.emplace();
@@ -247,67 +263,161 @@ asio::awaitable<void> ReplicaKeeper::carry_out(Orders orders) {
 /// A replica whose log fails while it is served: the others are to go on without it.
 asio::awaitable<void> ReplicaKeeper::look_for_failures() {
   look_for_failures_at_ = home_.now() + kLookForFailures;
+  std::vector<model::PartitionId> aside;
   for (const auto& worker : core_.workers) {
+    co_await look_for_stalled(*worker);
     std::vector<ReplicaOutcome> failed;
     co_await run_on(worker->runtime(), find_failed_replicas(*worker, failed));
     for (const auto& outcome : failed) {
-      if (failed_.insert(outcome.id).second) note(outcome);
+      if (failed_.contains(outcome.id)) continue;
+      if (outcome.serves && !may_stand_aside(outcome.id)) continue;
+      if (!outcome.foreign) failed_.insert(outcome.id);
+      note(outcome);
+      if (outcome.serves) aside.push_back(outcome.id);
     }
+  }
+  co_await stand_aside(std::move(aside));
+}
+
+/// A disk that stands still makes every producer wait, and another broker may have one that works.
+asio::awaitable<void> ReplicaKeeper::look_for_stalled(Worker& worker) {
+  std::vector<model::PartitionId> stalled;
+  co_await run_on(worker.runtime(), find_stalled_leaders(worker, stalled));
+  std::erase_if(resigned_at_,
+                [this](const auto& one) { return home_.now() - one.second >= kResignAgain; });
+  for (const auto& id : stalled) {
+    if (!resigned_at_.emplace(id, home_.now()).second) continue;
+    base::log_warning(
+        "partition",
+        "{}: appends wait, and the disk has confirmed none for {} s: another replica "
+        "is asked to lead",
+        core_.partition_name(id),
+        std::chrono::duration_cast<std::chrono::seconds>(core_.limits.isr.lag_time).count());
+    reporter_.ask(id, protocol::ReplicaState::resigns);
   }
 }
 
-/// A damaged log that nobody counts on any more.
+/// Without a replica that is damaged in places enough others are in the ISR.
+bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
+  const auto topic = applied_ ? applied_->find_topic(id.topic) : nullptr;
+  const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+  if (!assignment || assignment->leader == model::BrokerId()) return false;
+  const auto others = std::ranges::count_if(
+      assignment->isr, [&](const auto& member) { return member.broker != core_.id; });
+  return others >= std::max<std::int64_t>(assignment->min_isr, 1);
+}
+
+/// They are not followed any more; one that is led here goes on until another broker leads it.
+asio::awaitable<void> ReplicaKeeper::stand_aside(std::vector<model::PartitionId> ids) {
+  Orders orders;
+  for (const auto& id : ids) {
+    const auto topic = applied_ ? applied_->find_topic(id.topic) : nullptr;
+    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    if (!assignment) continue;
+    base::log_warning("partition",
+                      "{}-{}: its log is damaged here; it leaves the ISR and is made anew from the "
+                      "damaged segment on",
+                      topic->name, id.partition);
+    if (assignment->leader != core_.id) give_order(*topic, *assignment, orders);
+  }
+  co_await carry_out(std::move(orders));
+}
+
+/// Of a damaged log: nobody counts on it any more, and there is a leader that can fill it.
+bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id) const {
+  const auto topic = applied_->find_topic(id.topic);
+  const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+  if (core_.stopping || !assignment || assignment->leader == core_.id ||
+      assignment->leader == model::BrokerId())
+    return false;
+  const bool in_isr = std::ranges::find(assignment->isr, core_.id, &model::IsrMember::broker) !=
+                      assignment->isr.end();
+  // What is left must not be taken for what this registration stands for there; the failure, once
+  // it is reported, has made it an earlier one.
+  const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
+  return !in_isr && std::ranges::count(assignment->elr, self) == 0;
+}
+
 std::optional<model::PartitionId> ReplicaKeeper::next_damaged() const {
   if (!recovered_ || !applied_) return std::nullopt;
-  for (const auto& id : damaged_) {
-    const auto topic = applied_->find_topic(id.topic);
-    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
-    if (!assignment || assignment->leader == core_.id || assignment->leader == model::BrokerId())
-      continue;
-    const bool in_isr = std::ranges::find(assignment->isr, core_.id, &model::IsrMember::broker) !=
-                        assignment->isr.end();
-    // An empty log must not be taken for what this registration stands for there; the failure, once
-    // it is reported, has made it an earlier one.
-    const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
-    if (!in_isr && std::ranges::count(assignment->elr, self) == 0) return id;
+  for (const auto& [id, damaged] : damaged_) {
+    if (damaged.again_at <= home_.now() && can_be_replaced(id)) return id;
   }
   return std::nullopt;
 }
 
+/// When something is to be tried again that has failed.
+base::TimePoint ReplicaKeeper::next_try() const {
+  auto next = base::TimePoint::max();
+  if (recovered_ && !wanted_.empty()) next = make_again_at_;
+  for (const auto& [id, damaged] : damaged_) {
+    if (damaged.again_at > home_.now()) next = std::min(next, damaged.again_at);
+  }
+  return next;
+}
+
 /// What is damaged where no damage may be is made anew from its leader.
 asio::awaitable<void> ReplicaKeeper::replace_damaged(model::PartitionId id) {
-  damaged_.erase(id);
   const auto topic = applied_->find_topic(id.topic);
   const auto* assignment = topic->find(id.partition);
+  const auto keep = damaged_.at(id).keep;
+  auto* const log = core_.disks->find(id);
+  bool damaged = false;
+  if (log) {
+    Worker& worker = core_.worker_of(id);
+    damaged = co_await run_on(worker.runtime(), needs_replacement(worker, *log));
+  }
+  // It follows another leader by now with which it has something in common, or what was damaged is
+  // gone with the old end of the log.
+  if (!damaged) {
+    damaged_.erase(id);
+    if (failed_.erase(id) > 0) log_ready(id);
+    co_return;
+  }
   Orders orders;
   ReplicaOrder drop;
   drop.id = id;
   orders_for(core_.worker_of(id), orders).push_back(std::move(drop));
   co_await carry_out(std::move(orders));
   const auto outcome =
-      co_await core_.disks->replace_damaged(spec_of(*topic, *assignment), model::Offset(0));
+      co_await core_.disks->replace_damaged(spec_of(*topic, *assignment), model::Offset(0), keep);
   if (stopping_) co_return;
   if (!outcome) {
-    base::log_error("partition", "{}-{}: the damaged log cannot be replaced: {}", topic->name,
-                    id.partition, outcome.error().message());
+    replacement_failed(id, outcome.error());
     co_return;
   }
   base::log_warning("partition",
-                    "{}-{}: its damaged log is kept under unknown/; an empty one takes its place "
-                    "and is filled by broker {}",
-                    topic->name, id.partition, assignment->leader);
+                    "{}-{}: what is damaged of its log is kept under unknown/; from offset {} on "
+                    "it is filled by broker {}",
+                    topic->name, id.partition, *outcome, assignment->leader);
+  damaged_.erase(id);
   failed_.erase(id);
   log_ready(id);
 }
 
+void ReplicaKeeper::replacement_failed(const model::PartitionId& id, const base::Error& why) {
+  base::log_error("partition", "{}: the damaged log cannot be replaced: {}",
+                  core_.partition_name(id), why.message());
+  if (why == make_error_code(storage::StorageErrc::disk_failed)) {
+    damaged_.erase(id);
+    return;
+  }
+  auto& damaged = damaged_.at(id);
+  damaged.pause = std::clamp(2 * damaged.pause, kReplaceAgainMin, kReplaceAgainMax);
+  damaged.again_at = home_.now() + damaged.pause;
+}
+
 void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
-  if (outcome.damaged) damaged_.insert(outcome.id);
+  if (outcome.damaged) {
+    const auto keep = outcome.foreign ? storage::Keep::nothing : storage::Keep::sound_segments;
+    damaged_.try_emplace(outcome.id, Damaged{.keep = keep});
+  }
   if (outcome.failure) {
     if (!outcome.looked) return;
-    reporter_.failed(outcome.id,
-                     core_.status(to_wire(outcome.failure),
-                                  fmt::format("{}-{}: {}", outcome.name, outcome.id.partition,
-                                              outcome.failure.message())));
+    const auto reason = outcome.reason.empty() ? outcome.failure.message() : outcome.reason;
+    reporter_.failed(outcome.id, core_.status(to_wire(outcome.failure),
+                                              fmt::format("{}-{}: {}", outcome.name,
+                                                          outcome.id.partition, reason)));
     return;
   }
   if (outcome.ahead) {
@@ -322,6 +432,8 @@ void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
   const auto intact_since = std::max<std::int64_t>(core_.disks->intact_since(outcome.id), 0);
   reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset,
                    model::BrokerEpoch(intact_since));
+  if (outcome.behind && !outcome.ahead)
+    reporter_.ask(outcome.id, protocol::ReplicaState::needs_epoch);
 }
 
 /// Says what the logs are like, and leads those that the image wants led already.
@@ -396,6 +508,8 @@ void ReplicaKeeper::delete_topics(const metadata::ClusterImage& image) {
     if (!deletions_.insert(topic).second) continue;
     std::erase_if(looked_at_, [&](const auto& id) { return id.topic == topic; });
     std::erase_if(wanted_, [&](const auto& id) { return id.topic == topic; });
+    std::erase_if(failed_, [&](const auto& id) { return id.topic == topic; });
+    std::erase_if(damaged_, [&](const auto& one) { return one.first.topic == topic; });
     tasks_.spawn("deletion of a topic", delete_topic(topic));
   }
 }

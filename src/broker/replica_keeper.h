@@ -61,6 +61,12 @@ class ReplicaKeeper {
 
  private:
   using Orders = std::vector<std::pair<Worker*, std::vector<ReplicaOrder>>>;
+  /// A log that is to be replaced, by a growing pause after each failure.
+  struct Damaged {
+    storage::Keep keep = storage::Keep::sound_segments;
+    base::TimePoint again_at{};
+    base::Duration pause{};
+  };
 
   asio::awaitable<void> run();
   asio::awaitable<void> tell_addresses(const metadata::ClusterImage& image);
@@ -71,12 +77,20 @@ class ReplicaKeeper {
   void give_order(const metadata::TopicInfo& topic, const metadata::PartitionAssignment& assignment,
                   Orders& orders);
   void give_up_topic(const metadata::TopicInfo& topic, Orders& orders) const;
+  bool tells_leaderless(const metadata::TopicInfo& topic,
+                        const metadata::PartitionAssignment& assignment);
   void give_role(const metadata::PartitionAssignment& assignment, ReplicaOrder& order);
   void note(const ReplicaOutcome& outcome);
 
   asio::awaitable<void> look_for_failures();
+  asio::awaitable<void> look_for_stalled(Worker& worker);
   [[nodiscard]] std::optional<model::PartitionId> next_damaged() const;
+  [[nodiscard]] bool can_be_replaced(const model::PartitionId& id) const;
+  [[nodiscard]] bool may_stand_aside(const model::PartitionId& id) const;
+  [[nodiscard]] base::TimePoint next_try() const;
+  asio::awaitable<void> stand_aside(std::vector<model::PartitionId> ids);
   asio::awaitable<void> replace_damaged(model::PartitionId id);
+  void replacement_failed(const model::PartitionId& id, const base::Error& why);
   asio::awaitable<void> make_some();
   void want_logs(const metadata::TopicInfo& topic);
   void find_absent();
@@ -104,8 +118,12 @@ class ReplicaKeeper {
   std::set<model::PartitionId> wanted_;    ///< their logs have to be made
   base::TimePoint make_again_at_{};
   base::TimePoint look_for_failures_at_ = base::TimePoint::max();  // max: no replica elsewhere
-  std::set<model::PartitionId> failed_;                            ///< told to the controller
-  std::set<model::PartitionId> damaged_;                           ///< to be replaced
+  /// Told to the controller; not followed any more until they are replaced.
+  std::set<model::PartitionId> failed_;
+  std::map<model::PartitionId, Damaged> damaged_;
+  std::map<model::PartitionId, base::TimePoint> resigned_at_;  ///< asked to be led elsewhere
+  /// Without a leader, of topics that elect whoever has most: the epoch in which that was told.
+  std::map<model::PartitionId, model::LeaderEpoch> told_leaderless_;
   std::set<base::Uuid> deletions_;  ///< under way, or done and not forgotten by the controller
   bool stopping_ = false;
   base::WaitList changed_;

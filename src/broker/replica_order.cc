@@ -31,8 +31,10 @@ bool leads_already(Worker& worker, const ReplicaOrder& order) {
 }
 
 bool follows_already(Worker& worker, const ReplicaOrder& order) {
-  const auto* const followed = worker.partitions().find_followed(order.id);
-  return followed && followed->following() == order.follow;
+  auto* const followed = worker.partitions().find_followed(order.id);
+  if (!followed || followed->following() != order.follow) return false;
+  followed->set_in_sync(order.in_sync);
+  return true;
 }
 
 /// A log that cannot be led is served all the same: its failure tells why.
@@ -69,6 +71,7 @@ void follow(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) 
   auto& fetchers = worker.replica_fetchers();
   const auto partition = std::make_shared<replication::FollowedPartition>(
       worker.runtime(), log, worker.core().counters, fetchers.memory(), *order.follow);
+  partition->set_in_sync(order.in_sync);
   worker.partitions().add_followed(partition);
   fetchers.follow(partition);
 }
@@ -105,26 +108,44 @@ asio::awaitable<void> carry_out_orders(Worker& worker, const std::vector<Replica
 }
 
 asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOutcome>& found) {
-  const auto look = [&](const PartitionLog& log) {
-    const auto failure = log.failure();
-    if (!failure || failure == make_error_code(storage::StorageErrc::closed)) return;
-    auto& outcome = found.emplace_back();
+  const auto corrupt = make_error_code(storage::StorageErrc::partition_corrupt);
+  const auto look = [&](const PartitionLog& log, bool foreign) {
+    ReplicaOutcome outcome;
+    outcome.failure = log.failure();
+    outcome.foreign = foreign;
+    if (outcome.failure == make_error_code(storage::StorageErrc::closed)) return;
+    if (!outcome.failure) outcome.reason = log.read_damage();
+    outcome.serves = !outcome.reason.empty() && !foreign;
+    if (outcome.serves) outcome.failure = corrupt;
+    outcome.damaged = foreign || outcome.failure == corrupt;
+    outcome.looked = static_cast<bool>(outcome.failure);
     outcome.id = log.id();
     outcome.name = log.topic_name();
-    outcome.looked = true;
-    outcome.failure = failure;
+    if (outcome.damaged || outcome.failure) found.push_back(std::move(outcome));
   };
   for (const auto& [id, partition] : worker.partitions().all()) {
-    if (partition->replicated()) look(partition->log());
+    if (partition->replicated()) look(partition->log(), false);
   }
-  for (const auto& [id, partition] : worker.partitions().followed()) {
-    look(partition->log());
-    const auto failure = partition->log().failure();
-    const bool corrupt = failure == make_error_code(storage::StorageErrc::partition_corrupt);
-    if (partition->needs_another_log()) found.emplace_back().id = id;
-    if (corrupt || partition->needs_another_log()) found.back().damaged = true;
+  for (const auto& [id, partition] : worker.partitions().followed())
+    look(partition->log(), partition->needs_another_log());
+  co_return;
+}
+
+asio::awaitable<void> find_stalled_leaders(Worker& worker, std::vector<model::PartitionId>& found) {
+  for (const auto& [id, partition] : worker.partitions().all()) {
+    if (partition->replicated() && partition->stands_still()) found.push_back(id);
   }
   co_return;
+}
+
+asio::awaitable<bool> needs_replacement(Worker& worker, const PartitionLog& log) {
+  const auto* followed = worker.partitions().find_followed(log.id());
+  if (followed && followed->needs_another_log()) co_return true;
+  const auto failure = log.failure();
+  if (!failure) co_return !log.read_damage().empty();
+  // Closed: an earlier try has failed half way.
+  co_return failure == make_error_code(storage::StorageErrc::partition_corrupt) ||
+      failure == make_error_code(storage::StorageErrc::closed);
 }
 
 asio::awaitable<void> drop_partitions(Worker& worker) {

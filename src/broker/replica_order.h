@@ -21,6 +21,7 @@ struct ReplicaOrder {
   storage::PartitionLog* log = nullptr;
   std::optional<Lead> lead;
   std::optional<replication::Following> follow;  ///< neither: it is not served
+  bool in_sync = false;                          ///< this broker is in its ISR
   model::TopicSettings settings;
   bool look = false;  ///< tell the state of the log
 };
@@ -33,10 +34,13 @@ struct ReplicaOutcome {
   bool leads = false;
   bool behind = false;   ///< the epoch to lead in was not above the log's (PAR-4)
   bool ahead = false;    ///< the epoch was below the log's
-  bool damaged = false;  ///< it was to follow and cannot
+  bool damaged = false;  ///< to be replaced, as far as it does not hold
+  bool foreign = false;  ///< to be replaced whole: nothing of it is the leader's
+  bool serves = false;   ///< damaged in places; the rest of it is of use still
   model::LeaderEpoch leader_epoch;
   model::Offset log_end_offset;
   base::Error failure;
+  std::string reason;  ///< what is damaged, for people; empty: the failure says it
 };
 
 /// Has each of them carried out, on `worker`. A partition whose role or epoch changes is closed
@@ -44,8 +48,15 @@ struct ReplicaOutcome {
 asio::awaitable<void> carry_out_orders(Worker& worker, const std::vector<ReplicaOrder>& orders,
                                        std::vector<ReplicaOutcome>& outcomes);
 
-/// Partitions that other brokers keep too, whose logs have failed here. On `worker`.
+/// Partitions that other brokers keep too, whose logs have failed here or are damaged in places. On
+/// `worker`.
 asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOutcome>& found);
+
+/// Partitions led here whose own log stands still while appends wait. On `worker`.
+asio::awaitable<void> find_stalled_leaders(Worker& worker, std::vector<model::PartitionId>& found);
+
+/// Whether the log, or what is followed with it here, is to be replaced. On `worker`.
+asio::awaitable<bool> needs_replacement(Worker& worker, const storage::PartitionLog& log);
 
 /// Drops every partition of `worker`, on it.
 asio::awaitable<void> drop_partitions(Worker& worker);

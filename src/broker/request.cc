@@ -88,6 +88,12 @@ void Request::fail(protocol::Status status) {
   answer(protocol::encode(envelope));
 }
 
+net::Frame Request::unread() {
+  net::Frame frame = frame_;
+  finish_silently();
+  return frame;
+}
+
 void Request::finish_silently() {
   release_memory();
   const auto connection = std::move(connection_);

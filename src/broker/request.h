@@ -52,6 +52,8 @@ class Request {
   void fail(protocol::Status status);
   /// Done without an answer: acks=none.
   void finish_silently();
+  /// The frame as it came, as if it had not been read yet.
+  [[nodiscard]] net::Frame unread();
 
  private:
   std::shared_ptr<Connection> connection_;  // null once answered

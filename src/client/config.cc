@@ -10,6 +10,7 @@ inline namespace v1 {
 namespace {
 
 constexpr std::size_t kClientIdBytesMax = 128;
+constexpr std::size_t kRackBytesMax = 128;
 constexpr std::uint16_t kDefaultPort = 9500;
 constexpr Duration kTimeMax = std::chrono::hours(24 * 24);  // fits 31 bits of milliseconds
 constexpr std::size_t kBatchBytesMin = 1024;
@@ -80,6 +81,9 @@ std::vector<Error> ConsumerConfig::validate() const {
   if (max_poll_records == 0) refuse(problems, "max_poll_records is 0");
   check_range(problems, "fetch_bytes", fetch_bytes, kFetchBytesMin, kFetchBytesMax);
   check_positive(problems, "fetch_wait", fetch_wait);
+  if (rack.size() > kRackBytesMax)
+    refuse(problems,
+           fmt::format("rack has {} bytes; at most {} are allowed", rack.size(), kRackBytesMax));
   return problems;
 }
 

@@ -50,6 +50,16 @@ struct BrokerConfig {
   std::uint64_t dirty_bytes_max = std::uint64_t{1} << 30;  ///< per disk, not written back yet
   /// How fast finished segments are read again to find damage; 0: not at all.
   std::uint64_t scrub_bytes_per_second = std::uint64_t{5} << 20;
+  /// What replicas that are not in sync may fetch from this broker, all together; 0: as fast as
+  /// they can.
+  std::uint64_t catch_up_bytes_per_second = 0;
+  /// So long the first replica of a partition has been able to lead before it leads again; 0:
+  /// never.
+  std::chrono::milliseconds leader_balance_after{std::chrono::minutes(1)};
+  /// Percent of the partitions that a broker is the first replica of which others may lead for
+  /// ever.
+  std::uint32_t leader_balance_limit = 10;
+  std::string rack;  ///< where the broker stands; empty: not said
   ListenerConfig listener;
   LimitsConfig limits;
   model::TopicSettings topic_defaults;

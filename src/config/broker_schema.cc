@@ -89,28 +89,65 @@ Refusal set_dirty_max(BrokerConfig& config, const ConfigValue& value) {
 }
 
 /// "5MiB/s", or 0 for none.
-Refusal set_scrub_rate(BrokerConfig& config, const ConfigValue& value) {
-  constexpr std::uint64_t kMin = std::uint64_t{64} << 10;
-  constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
-  const bool text = value.type != ConfigValue::Type::other;
-  if (text && value.text == "0") {
-    config.scrub_bytes_per_second = 0;
+ConfigKey rate(std::string name, std::uint64_t BrokerConfig::*member) {
+  const auto set = [member](BrokerConfig& config, const ConfigValue& value) -> Refusal {
+    constexpr std::uint64_t kMin = std::uint64_t{64} << 10;
+    constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
+    const bool text = value.type != ConfigValue::Type::other;
+    if (text && value.text == "0") {
+      config.*member = 0;
+      return std::nullopt;
+    }
+    const auto size = std::string_view(value.text)
+                          .substr(0, value.text.ends_with("/s") ? value.text.size() - 2 : 0);
+    const auto bytes = text ? base::parse_bytes(size) : std::nullopt;
+    if (!bytes || *bytes < kMin || *bytes > kMax) {
+      return fmt::format("expected a rate such as \"5MiB/s\", at least \"64KiB/s\", or 0, got {}",
+                         value.shown());
+    }
+    config.*member = *bytes;
     return std::nullopt;
-  }
-  const auto size = std::string_view(value.text)
-                        .substr(0, value.text.ends_with("/s") ? value.text.size() - 2 : 0);
-  const auto bytes = text ? base::parse_bytes(size) : std::nullopt;
-  if (!bytes || *bytes < kMin || *bytes > kMax) {
-    return fmt::format("expected a rate such as \"5MiB/s\", at least \"64KiB/s\", or 0, got {}",
+  };
+  return {std::move(name), false, set, [member](const BrokerConfig& config) -> std::string {
+            if (config.*member == 0) return "0";
+            return quoted(base::format_bytes_exact(config.*member) + "/s");
+          }};
+}
+
+Refusal set_rack(BrokerConfig& config, const ConfigValue& value) {
+  constexpr std::size_t kBytesMax = 128;
+  const auto text = read_string(value, "a name");
+  if (!text.value) return text.refusal;
+  const bool plain = std::ranges::all_of(*text.value, [](char c) { return c > ' ' && c < 127; });
+  if (text.value->size() > kBytesMax || !plain) {
+    return fmt::format("expected a name of up to {} letters, digits and signs, got {}", kBytesMax,
                        value.shown());
   }
-  config.scrub_bytes_per_second = *bytes;
+  config.rack = *text.value;
   return std::nullopt;
 }
 
-std::string scrub_rate_text(const BrokerConfig& config) {
-  if (config.scrub_bytes_per_second == 0) return "0";
-  return quoted(base::format_bytes_exact(config.scrub_bytes_per_second) + "/s");
+Refusal set_balance_after(BrokerConfig& config, const ConfigValue& value) {
+  if (value.text == "never" && value.type != ConfigValue::Type::other) {
+    config.leader_balance_after = milliseconds(0);
+    return std::nullopt;
+  }
+  const auto after = read_duration(value, std::chrono::seconds(1), kTimeoutMax);
+  if (!after.value) return after.refusal + " (or \"never\")";
+  config.leader_balance_after = *after.value;
+  return std::nullopt;
+}
+
+std::string balance_after_text(const BrokerConfig& config) {
+  const auto after = config.leader_balance_after;
+  return quoted(after == milliseconds(0) ? "never" : base::format_duration_exact(after));
+}
+
+Refusal set_balance_limit(BrokerConfig& config, const ConfigValue& value) {
+  const auto percent = read_integer(value, 0, 100);
+  if (!percent.value) return percent.refusal;
+  config.leader_balance_limit = static_cast<std::uint32_t>(*percent.value);
+  return std::nullopt;
 }
 
 Refusal set_bind(BrokerConfig& config, const ConfigValue& value) {
@@ -262,13 +299,19 @@ std::vector<ConfigKey> make_schema() {
        [](const BrokerConfig& config) {
          return config.workers == 0 ? quoted("auto") : std::to_string(config.workers);
        }},
+      {"broker.rack", false, set_rack,
+       [](const BrokerConfig& config) { return quoted(config.rack); }},
       {"storage.disk.path", true, add_disk, disks_text},
       {"storage.disk.journal", false, add_journal, journals_text},
       {"storage.dirty_max", false, set_dirty_max,
        [](const BrokerConfig& config) {
          return quoted(base::format_bytes_exact(config.dirty_bytes_max));
        }},
-      {"storage.scrub_rate", false, set_scrub_rate, scrub_rate_text},
+      rate("storage.scrub_rate", &BrokerConfig::scrub_bytes_per_second),
+      rate("replication.catch_up_rate", &BrokerConfig::catch_up_bytes_per_second),
+      {"replication.leader_balance_after", false, set_balance_after, balance_after_text},
+      {"replication.leader_balance_limit", false, set_balance_limit,
+       [](const BrokerConfig& config) { return std::to_string(config.leader_balance_limit); }},
       {"listener.clients.bind", false, set_bind,
        [](const BrokerConfig& config) { return quoted(config.listener.bind.text()); }},
       {"listener.clients.advertised", false, set_advertised,
@@ -280,7 +323,8 @@ std::vector<ConfigKey> make_schema() {
       {"topic.defaults.min_isr", false, set_min_isr,
        [](const BrokerConfig& config) { return copies_text(config.default_min_isr); }}};
   for (const auto& name : model::topic_setting_names()) {
-    if (name != "min_isr") keys.push_back(topic_default(name));  // has its own rules, above
+    // One has its own rules, above; the other only a topic itself may ask for.
+    if (name != "min_isr" && name != "unclean_election") keys.push_back(topic_default(name));
   }
   keys.push_back({"limits.memory", false, set_memory, [](const BrokerConfig& config) {
                     return quoted(base::format_bytes_exact(config.limits.memory_bytes));
@@ -311,8 +355,8 @@ const ConfigKey* find_key(std::string_view name) {
 
 const std::vector<std::string>& broker_sections() {
   static const std::vector<std::string> sections{
-      "broker", "storage",        "storage.disk", "listener", "listener.clients",
-      "topic",  "topic.defaults", "limits",       "log"};
+      "broker",           "storage", "storage.disk",   "replication", "listener",
+      "listener.clients", "topic",   "topic.defaults", "limits",      "log"};
   return sections;
 }
 

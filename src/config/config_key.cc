@@ -13,7 +13,6 @@ namespace {
 
 /// What this release does not have yet.
 std::optional<std::string> not_yet(std::string_view key) {
-  if (key == "broker.rack") return "racks come with clusters; this release does not have them";
   if (key.starts_with("listener.clients.tls")) return "this release has no TLS";
   if (key == "metrics")
     return "this release has no metrics over HTTP; mqctl status -v has counters";

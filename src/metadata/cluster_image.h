@@ -23,6 +23,7 @@ struct BrokerInfo {
   model::BrokerEpoch epoch;
   base::Endpoint advertised;
   bool alive = true;  ///< false: it has been registered, and its session has ended
+  std::string rack;   ///< empty: none was given
 };
 
 struct PartitionAssignment {
@@ -35,6 +36,8 @@ struct PartitionAssignment {
   std::vector<model::IsrMember> elr;  ///< may be elected when nobody of the ISR can
   std::uint32_t min_isr = 1;          ///< in force
   model::LeaderEpoch loss_epoch;      ///< it began with a possible loss; -1: none
+  model::Offset loss_start;           ///< of what may be lost; -1: not known
+  model::Offset loss_end;             ///< the same
 };
 
 struct TopicInfo {

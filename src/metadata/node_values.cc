@@ -102,6 +102,7 @@ std::string encode(const BrokerEpochValue& value) {
   for (const auto& disk : value.disks) node.add_disks(disk.raw());
   node.set_host(value.advertised.host);
   node.set_port(value.advertised.port);
+  node.set_rack(value.rack);
   return node.SerializeAsString();
 }
 
@@ -115,6 +116,7 @@ Result<BrokerEpochValue> decode_broker_epoch(std::string_view bytes) {
     value.disks.push_back(disk);
   }
   MQ_TRY(value.advertised, endpoint_of(node));
+  value.rack = node.rack();
   return value;
 }
 
@@ -221,6 +223,8 @@ std::string encode(const PartitionStateValue& value) {
   node.set_min_isr(value.min_isr);
   node.set_loss_epoch_plus_one(
       static_cast<std::uint32_t>(std::int64_t{value.loss_epoch.value()} + 1));
+  node.set_loss_start_plus_one(value.loss_start.value() + 1);
+  node.set_loss_end_plus_one(value.loss_end.value() + 1);
   return node.SerializeAsString();
 }
 
@@ -239,6 +243,10 @@ Result<PartitionStateValue> decode_partition_state(std::string_view bytes) {
     return make_error_code(MetadataErrc::damaged);
   value.loss_epoch =
       model::LeaderEpoch(static_cast<std::int32_t>(std::int64_t{node.loss_epoch_plus_one()} - 1));
+  if (node.loss_start_plus_one() < 0 || node.loss_end_plus_one() < 0)
+    return make_error_code(MetadataErrc::damaged);
+  value.loss_start = model::Offset(node.loss_start_plus_one() - 1);
+  value.loss_end = model::Offset(node.loss_end_plus_one() - 1);
   return value;
 }
 

@@ -33,6 +33,7 @@ struct BrokerEpochValue {
   base::Uuid incarnation;
   std::vector<base::Uuid> disks;
   base::Endpoint advertised{};  ///< of the last registration; port 0: not known
+  std::string rack{};           ///< the same; empty: none was given
 };
 struct BrokerLiveValue {
   WriterTag writer;
@@ -79,6 +80,10 @@ struct PartitionStateValue {
   /// The leader epoch that began with a replica which may have lost records, while nobody had more;
   /// until somebody says that this is known. -1: there was none.
   model::LeaderEpoch loss_epoch;
+  /// Where the records begin that may be lost; and where they end, as far as somebody who had more
+  /// has said it. -1: not known.
+  model::Offset loss_start;
+  model::Offset loss_end;
 };
 
 struct ProducerIdsValue {

@@ -34,6 +34,7 @@ inline constexpr std::size_t kClientNameBytesMax = 128;
 /// Names (topics, settings, hosts). Longer than any valid one, so that a wrong name gets its own
 /// error.
 inline constexpr std::size_t kNameBytesMax = 1024;
+inline constexpr std::size_t kRackBytesMax = 128;
 inline constexpr std::size_t kTextBytesMax = 65'536;
 inline constexpr std::size_t kReplicasMax = 128;
 
@@ -87,6 +88,16 @@ template <class Tag, class Rep>
   if (!read_integer(value, number)) return false;
   to = model::StrongInt<Tag, Rep>(number);
   return true;
+}
+
+/// Above none, a number from 0 on, one higher: the default of the field is -1.
+template <class Integer>
+bool read_plus_one(std::uint64_t from, Integer& to) noexcept {
+  return from == 0 || read_integer(from - 1, to);
+}
+template <class Integer>
+std::uint64_t plus_one(Integer from) noexcept {
+  return static_cast<std::uint64_t>(std::int64_t{from} + 1);
 }
 
 /// UTF-8 of at most `bytes_max` bytes.

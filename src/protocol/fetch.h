@@ -15,6 +15,7 @@ struct FetchEntry {
   model::PartitionId partition;
   model::Offset offset;         ///< first wanted; the first batch may begin below it
   std::uint32_t bytes_max = 0;  ///< the first batch is sent whatever this says
+  bool of_leader = false;       ///< no other replica will do, whatever the rack
   friend bool operator==(const FetchEntry&, const FetchEntry&) = default;
 };
 struct FetchRequest {
@@ -23,6 +24,9 @@ struct FetchRequest {
   std::uint32_t bytes_min = 1;
   std::uint32_t bytes_max = 0;  ///< over all entries
   std::vector<FetchEntry> entries;
+  /// Where the client is. Replicas that are in sync serve it, and a leader names one of that rack.
+  /// Empty: leaders only.
+  std::string rack;
   friend bool operator==(const FetchRequest&, const FetchRequest&) = default;
 };
 struct FetchResult {
@@ -31,7 +35,8 @@ struct FetchResult {
   model::Offset high_watermark;
   model::Offset log_start_offset;
   model::LeaderEpoch leader_epoch;
-  std::uint32_t payload_bytes = 0;  ///< whole batches, in the order of the results
+  std::uint32_t payload_bytes = 0;   ///< whole batches, in the order of the results
+  std::int32_t nearer_replica = -1;  ///< a broker in the client's rack that has this too; -1: none
   friend bool operator==(const FetchResult&, const FetchResult&) = default;
 };
 struct FetchResponse {

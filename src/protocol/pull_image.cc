@@ -24,6 +24,7 @@ bool read_broker(const wire::ImageBroker& from, ImageBroker& to) {
   to.away = from.away();
   return codec::read_integer(from.id(), to.id) && codec::read_integer(from.epoch(), to.epoch) &&
          codec::read_text(from.host(), to.host, codec::kNameBytesMax) &&
+         codec::read_text(from.rack(), to.rack, codec::kRackBytesMax) &&
          codec::read_integer(from.port(), to.port) && to.port <= 65'535;
 }
 
@@ -33,6 +34,7 @@ void write_broker(const ImageBroker& from, wire::ImageBroker& to) {
   to.set_host(codec::sendable_text(from.host, codec::kNameBytesMax));
   to.set_port(from.port);
   to.set_away(from.away);
+  to.set_rack(codec::sendable_text(from.rack, codec::kRackBytesMax));
 }
 
 /// A controller of an earlier release names no epochs; -1 is nobody's.
@@ -51,12 +53,6 @@ bool read_isr(const wire::ImagePartition& from, std::vector<model::IsrMember>& t
   return true;
 }
 
-/// Above none, a number from 0 on, one higher: the default of the field is -1.
-bool read_plus_one(std::uint64_t from, std::int32_t& to) noexcept {
-  if (from == 0) return true;
-  return codec::read_integer(from - 1, to);
-}
-
 bool read_partition(const wire::ImagePartition& from, ImagePartition& to) {
   return codec::read_integer(from.partition(), to.partition, 0) &&
          codec::read_integer(from.leader(), to.leader) &&
@@ -65,7 +61,9 @@ bool read_partition(const wire::ImagePartition& from, ImagePartition& to) {
          codec::read_brokers(from.replicas(), to.replicas) && read_isr(from, to.isr) &&
          codec::read_members(from.elr(), to.elr) &&
          codec::read_integer(from.min_isr(), to.min_isr) &&
-         read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch);
+         codec::read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch) &&
+         codec::read_plus_one(from.loss_start_plus_one(), to.loss_start) &&
+         codec::read_plus_one(from.loss_end_plus_one(), to.loss_end);
 }
 
 void write_partition(const ImagePartition& from, wire::ImagePartition& to) {
@@ -80,11 +78,13 @@ void write_partition(const ImagePartition& from, wire::ImagePartition& to) {
   }
   codec::write_members(from.elr, *to.mutable_elr());
   to.set_min_isr(from.min_isr);
-  to.set_loss_epoch_plus_one(static_cast<std::uint64_t>(std::int64_t{from.loss_epoch} + 1));
+  to.set_loss_epoch_plus_one(codec::plus_one(from.loss_epoch));
+  to.set_loss_start_plus_one(static_cast<std::uint64_t>(from.loss_start + 1));
+  to.set_loss_end_plus_one(static_cast<std::uint64_t>(from.loss_end + 1));
 }
 
 bool read_topic(const wire::ImageTopic& from, ImageTopic& to) {
-  return read_plus_one(from.hidden_from_plus_one(), to.hidden_from) &&
+  return codec::read_plus_one(from.hidden_from_plus_one(), to.hidden_from) &&
          codec::read_text(from.name(), to.name, codec::kNameBytesMax) &&
          codec::read_uuid(from.id(), to.id) &&
          codec::read_settings(from.overrides(), to.overrides) &&

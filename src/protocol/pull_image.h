@@ -30,6 +30,7 @@ struct ImageBroker {
   std::string host;
   std::uint32_t port = 0;
   bool away = false;  ///< it has been registered, and is not live
+  std::string rack;
   friend bool operator==(const ImageBroker&, const ImageBroker&) = default;
 };
 /// What Metadata says of a partition, and what brokers have to know besides.
@@ -43,6 +44,8 @@ struct ImagePartition {
   std::vector<model::IsrMember> elr;
   std::uint32_t min_isr = 1;     ///< in force
   std::int32_t loss_epoch = -1;  ///< leader epoch that began with a possible loss; -1: none
+  std::int64_t loss_start = -1;  ///< of what may be lost; -1: not known
+  std::int64_t loss_end = -1;    ///< the same
   friend bool operator==(const ImagePartition&, const ImagePartition&) = default;
 };
 struct ImageTopic {

@@ -33,7 +33,8 @@ void write_subscribe(const ReplicaSubscribe& from, wire::ReplicaSubscribe& to) {
 bool read_position(const wire::ReplicaPosition& from, ReplicaPosition& to) {
   return codec::read_partition(from.partition(), to.partition) &&
          codec::read_integer(from.number(), to.number) &&
-         read_place(from.appended(), to.appended) && read_place(from.durable(), to.durable);
+         read_place(from.appended(), to.appended) && read_place(from.durable(), to.durable) &&
+         read_place(from.log_start(), to.log_start);
 }
 
 void write_position(const ReplicaPosition& from, wire::ReplicaPosition& to) {
@@ -41,6 +42,7 @@ void write_position(const ReplicaPosition& from, wire::ReplicaPosition& to) {
   to.set_number(from.number);
   to.set_appended(from.appended.value());
   to.set_durable(from.durable.value());
+  to.set_log_start(from.log_start.value());
 }
 
 bool read_request(const wire::ReplicaFetchRequest& from, ReplicaFetchRequest& to) {

@@ -33,6 +33,7 @@ struct ReplicaPosition {
   std::uint32_t number = 0;
   model::Offset appended;
   model::Offset durable;
+  model::Offset log_start{0};
   friend bool operator==(const ReplicaPosition&, const ReplicaPosition&) = default;
 };
 struct ReplicaFetchRequest {

@@ -110,10 +110,6 @@ void write_follower(const FollowerDescription& from, wire::FollowerDescription& 
   to.set_behind_ms(from.behind_ms);
 }
 
-bool read_plus_one(std::uint64_t from, std::int32_t& to) noexcept {
-  return from == 0 || codec::read_integer(from - 1, to);
-}
-
 bool read_partition(const wire::PartitionDescription& from, PartitionDescription& to) {
   to.bytes = from.bytes();
   return codec::read_integer(from.partition(), to.partition, 0) &&
@@ -127,7 +123,9 @@ bool read_partition(const wire::PartitionDescription& from, PartitionDescription
          codec::read_integer(from.segments(), to.segments) &&
          codec::read_text(from.note(), to.note, codec::kTextBytesMax) &&
          codec::read_integer(from.min_isr(), to.min_isr) &&
-         read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch) &&
+         codec::read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch) &&
+         codec::read_plus_one(from.loss_start_plus_one(), to.loss_start) &&
+         codec::read_plus_one(from.loss_end_plus_one(), to.loss_end) &&
          codec::read_all(from.followers(), to.followers, read_follower);
 }
 
@@ -145,6 +143,8 @@ void write_partition(const PartitionDescription& from, wire::PartitionDescriptio
   to.set_note(codec::sendable_text(from.note, codec::kTextBytesMax));
   to.set_min_isr(from.min_isr);
   to.set_loss_epoch_plus_one(static_cast<std::uint64_t>(std::int64_t{from.loss_epoch} + 1));
+  to.set_loss_start_plus_one(static_cast<std::uint64_t>(from.loss_start + 1));
+  to.set_loss_end_plus_one(static_cast<std::uint64_t>(from.loss_end + 1));
   codec::write_all(from.followers, *to.mutable_followers(), write_follower);
 }
 

@@ -102,6 +102,8 @@ struct PartitionDescription {
   std::string note;  ///< why it is not served; empty when it is
   std::uint32_t min_isr = 1;
   std::int32_t loss_epoch = -1;  ///< leader epoch that began with a possible loss; -1: none
+  std::int64_t loss_start = -1;  ///< of what may be lost; -1: not known
+  std::int64_t loss_end = -1;    ///< the same
   std::vector<FollowerDescription> followers;
   friend bool operator==(const PartitionDescription&, const PartitionDescription&) = default;
 };

@@ -70,11 +70,12 @@ std::optional<protocol::ReplicaSubscribe> FollowedPartition::subscribe(std::uint
   subscribe.number = number_ = number;
   subscribe.leader_epoch = following_.leader_epoch;
   subscribe.last_epoch = log_.last_batch_epoch();
-  subscribe.log_start = log_.log_start_offset();
+  subscribe.log_start = told_log_start_ = log_.log_start_offset();
   subscribe.appended = told_appended_ = log_.log_end_offset();
   subscribe.durable = told_durable_ = log_.durable_offset();
   told_confirmed_ = log_.confirmed_end();
   state_ = State::subscribed;
+  pausing_ = heard_ = false;
   unsubscribe_ = false;
   return subscribe;
 }
@@ -82,13 +83,17 @@ std::optional<protocol::ReplicaSubscribe> FollowedPartition::subscribe(std::uint
 bool FollowedPartition::take_unsubscribe() { return std::exchange(unsubscribe_, false); }
 
 std::optional<protocol::ReplicaPosition> FollowedPartition::take_position() {
-  if (state_ != State::subscribed) return std::nullopt;
+  if (state_ != State::subscribed || pausing_) return std::nullopt;
   protocol::ReplicaPosition position;
   position.partition = id();
   position.number = number_;
   position.appended = log_.log_end_offset();
   position.durable = log_.durable_offset();
-  if (position.appended == told_appended_ && position.durable == told_durable_) return std::nullopt;
+  position.log_start = log_.log_start_offset();
+  if (position.appended == told_appended_ && position.durable == told_durable_ &&
+      position.log_start == told_log_start_)
+    return std::nullopt;
+  told_log_start_ = position.log_start;
   told_appended_ = position.appended;
   told_durable_ = position.durable;
   told_confirmed_ = log_.confirmed_end();
@@ -96,7 +101,8 @@ std::optional<protocol::ReplicaPosition> FollowedPartition::take_position() {
 }
 
 bool FollowedPartition::has_urgent_position() const {
-  return state_ == State::subscribed && log_.confirmed_end() != told_confirmed_;
+  return state_ == State::subscribed && !pausing_ &&
+         (log_.confirmed_end() != told_confirmed_ || log_.log_start_offset() != told_log_start_);
 }
 
 void FollowedPartition::take(const protocol::ReplicaFetchResult& result, const base::Buffer& owner,
@@ -112,11 +118,31 @@ void FollowedPartition::take(const protocol::ReplicaFetchResult& result, const b
   if (result.diverging)
     return begin_cut(EpochEnd{result.diverging->epoch, result.diverging->end_offset});
   pause_ = {};
+  heard_ = true;
   leader_high_watermark_ = std::max(leader_high_watermark_, result.high_watermark);
   append(owner, batches);
   if (state_ != State::subscribed) return;
   raise_high_watermark();
   follow_log_start();
+  if (!in_sync_ && !pausing_ && log_.write_back_lags()) pause_for_disk();
+}
+
+/// Those in sync need the disk more. What the leader has sent already is taken.
+void FollowedPartition::pause_for_disk() {
+  counters_.get("replica_pauses_for_disk_total").add();
+  pausing_ = unsubscribe_ = true;
+  wait_for_disk();
+  tell(true);
+}
+
+void FollowedPartition::wait_for_disk() {
+  unschedule();
+  timer_ = runtime_.start_timer(runtime_.now() + kPauseForRoom, [this] {
+    timer_ = 0;
+    if (state_ != State::subscribed) return;  // something else has ended the pause
+    if (log_.write_back_lags() && !in_sync_) return wait_for_disk();
+    subscribe_again({});
+  });
 }
 
 void FollowedPartition::append(const base::Buffer& owner, base::Bytes batches) {
@@ -280,6 +306,7 @@ void FollowedPartition::log_was_cut(const Result<void>& outcome, Offset end_befo
                     id().text(), end_before, end, high_watermark_, following_.leader,
                     following_.leader_epoch);
     high_watermark_ = end;
+    log_.set_high_watermark_hint(end);
   }
   high_watermark_ = std::max(high_watermark_, log_.log_start_offset());
   if (!outcome) {
@@ -307,6 +334,7 @@ asio::awaitable<void> FollowedPartition::trim(std::shared_ptr<FollowedPartition>
     base::log_warning("replication", "{}: the log start {} of the leader cannot be taken over: {}",
                       self->id().text(), to, outcome.error().message());
   }
+  self->tell(self->has_urgent_position());
   self->end_visit();
 }
 
@@ -315,6 +343,50 @@ void FollowedPartition::raise_high_watermark() {
   if (reached <= high_watermark_) return;
   high_watermark_ = reached;
   log_.set_high_watermark_hint(high_watermark_);
+  readers_.wake_below(high_watermark_);
+}
+
+void FollowedPartition::set_in_sync(bool in_sync) {
+  if (std::exchange(in_sync_, in_sync) != in_sync) readers_.wake_all();
+}
+
+Error FollowedPartition::unreadable() const {
+  if (closed_ || log_.failure()) return failure();
+  if (state_ == State::subscribed && heard_ && in_sync_) return {};
+  return ReplicationErrc::offset_not_available;
+}
+
+/// False: there is nothing at `from` yet. What lies outside of this log may be in the leader's.
+Result<bool> FollowedPartition::look_for_reader(Offset from) const {
+  if (const Error why = unreadable()) return Result<bool>(boost::system::in_place_error, why);
+  if (from < log_.log_start_offset() || from > log_.log_end_offset()) {
+    return Result<bool>(boost::system::in_place_error,
+                        make_error_code(ReplicationErrc::offset_not_available));
+  }
+  return from < high_watermark_;
+}
+
+Result<storage::ReadResult> FollowedPartition::read(Offset from, std::size_t bytes_max) {
+  MQ_TRY(const bool there, look_for_reader(from));
+  if (there) return log_.read(from, high_watermark_, bytes_max);  // PAR-3
+  storage::ReadResult nothing;
+  nothing.end_offset = from;
+  return nothing;
+}
+
+asio::awaitable<Result<storage::ReadResult>> FollowedPartition::read_from_disk(
+    Offset from, std::size_t bytes_max) {
+  MQ_CO_TRY(const bool there, look_for_reader(from));
+  if (!there) {
+    storage::ReadResult nothing;
+    nothing.end_offset = from;
+    co_return nothing;
+  }
+  begin_visit();
+  auto result = co_await log_.read_from_disk(from, high_watermark_, bytes_max);
+  end_visit();
+  if (const Error why = unreadable()) co_return why;
+  co_return result;
 }
 
 void FollowedPartition::log_changed() {
@@ -339,6 +411,8 @@ void FollowedPartition::subscribe_again(base::Duration pause) {
   if (closed_) return;
   unschedule();
   waiting_.clear();
+  pausing_ = heard_ = false;
+  readers_.wake_all();
   state_ = pause > base::Duration() ? State::waiting : State::due;
   if (state_ == State::waiting) {
     timer_ = runtime_.start_timer(runtime_.now() + pause, [this] {
@@ -358,6 +432,7 @@ void FollowedPartition::fail(const std::string& why) {
   waiting_.clear();
   unsubscribe_ = state_ == State::subscribed;
   state_ = State::failed;
+  readers_.wake_all();
   base::log_error("replication", "{}: following broker {} ends: {}", id().text(), following_.leader,
                   why);
   tell(true);
@@ -378,6 +453,7 @@ void FollowedPartition::close() {
   state_ = State::failed;
   unschedule();
   waiting_.clear();
+  readers_.wake_all();
 }
 
 asio::awaitable<void> FollowedPartition::closed() {

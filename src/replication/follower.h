@@ -12,6 +12,7 @@
 #include "protocol/replica_fetch.h"
 #include "replication/epoch_history.h"
 #include "replication/error.h"
+#include "replication/readable.h"
 
 namespace mq::replication {
 
@@ -34,12 +35,16 @@ struct Following {
 /// gives it what was answered. Only answers to the newest subscription count (REP-1). Lives on one
 /// runtime, its worker's, where all members are called; the log outlives it. Shared, because its
 /// work on the disk outlives whoever drops it.
-class FollowedPartition : public std::enable_shared_from_this<FollowedPartition> {
+///
+/// Consumers may read from it up to the high watermark that is known here, while it is in sync and
+/// hears from its leader; who wants more than that is to ask the leader.
+class FollowedPartition final : public Readable,
+                                public std::enable_shared_from_this<FollowedPartition> {
  public:
   /// `memory` is for batches that have to wait for the disk; all given outlive it.
   FollowedPartition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters,
                     net::MemoryBudget& memory, Following following);
-  ~FollowedPartition();  ///< closed, and closed() has returned
+  ~FollowedPartition() override;  ///< closed, and closed() has returned
   FollowedPartition(const FollowedPartition&) = delete;
   FollowedPartition& operator=(const FollowedPartition&) = delete;
 
@@ -48,9 +53,23 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   [[nodiscard]] storage::PartitionLog& log() const noexcept { return log_; }
   /// What is known here of the leader's high watermark, as far as the log reaches. Falls only when
   /// a cut goes below it.
-  [[nodiscard]] model::Offset high_watermark() const noexcept { return high_watermark_; }
+  [[nodiscard]] model::Offset high_watermark() const noexcept override { return high_watermark_; }
   /// Why nothing is fetched any more: closed, or the log's failure.
   [[nodiscard]] Error failure() const;
+
+  /// Whether this broker is in the ISR of the partition, as far as is known here; at first it is.
+  /// Else it leaves half of what may wait to be written back to those that are, and is not read.
+  void set_in_sync(bool in_sync);
+
+  // For consumers. offset_not_available: only the leader can tell.
+  [[nodiscard]] Error unreadable() const override;
+  [[nodiscard]] model::LeaderEpoch leader_epoch() const override { return following_.leader_epoch; }
+  [[nodiscard]] model::Offset log_start_offset() const override { return log_.log_start_offset(); }
+  [[nodiscard]] Result<model::Offset> latest() const override { return high_watermark_; }
+  Result<storage::ReadResult> read(model::Offset from, std::size_t bytes_max) override;
+  asio::awaitable<Result<storage::ReadResult>> read_from_disk(model::Offset from,
+                                                              std::size_t bytes_max) override;
+  void add_waiter(FetchWaiter& waiter) override { readers_.add(waiter); }
 
   /// The log has to be replaced by an empty one before it can become a copy; whoever owns it sees
   /// to that.
@@ -67,7 +86,7 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   [[nodiscard]] bool take_unsubscribe();
   /// What the log has, if the leader was told something else.
   std::optional<protocol::ReplicaPosition> take_position();
-  /// Whether take_position() has a confirmed end that the leader does not know.
+  /// Whether take_position() has a confirmed end, or a log start, that the leader does not know.
   [[nodiscard]] bool has_urgent_position() const;
 
   /// An answer of the leader with its batches, which lie in `owner`.
@@ -98,6 +117,8 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   void appended();
 
   void refused(const protocol::ReplicaFetchResult& result);
+  void pause_for_disk();
+  void wait_for_disk();
   void begin_cut(const EpochEnd& answer);
   asio::awaitable<void> cut(std::shared_ptr<FollowedPartition> self, model::Offset to);
   void begin_restart();
@@ -107,6 +128,7 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   asio::awaitable<void> trim(std::shared_ptr<FollowedPartition> self, model::Offset to);
 
   void raise_high_watermark();
+  [[nodiscard]] Result<bool> look_for_reader(model::Offset from) const;
   void log_changed();
   void subscribe_again(base::Duration pause);
   void back_off();
@@ -131,14 +153,20 @@ class FollowedPartition : public std::enable_shared_from_this<FollowedPartition>
   model::Offset told_appended_;  // to the leader, under that number
   model::Offset told_durable_;
   model::Offset told_confirmed_;
+  model::Offset told_log_start_;
   model::Offset leader_high_watermark_;
   model::Offset leader_log_start_;
   model::Offset high_watermark_;
+
+  bool heard_ = false;  // an answer to the newest subscription
+  FetchWaiters readers_;
 
   std::deque<Waiting> waiting_;
   bool appending_later_ = false;
   bool trimming_ = false;
   bool needs_another_log_ = false;
+  bool in_sync_ = true;
+  bool pausing_ = false;  // subscribed no more at the leader; what is on its way is taken
   base::Duration pause_{};
   base::Runtime::TimerId timer_ = 0;
   bool closed_ = false;

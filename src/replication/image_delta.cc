@@ -32,6 +32,8 @@ PartitionAssignment assignment_of(const base::Uuid& topic,
   assignment.elr = partition.elr;
   assignment.min_isr = partition.min_isr;
   assignment.loss_epoch = model::LeaderEpoch(partition.loss_epoch);
+  assignment.loss_start = model::Offset(partition.loss_start);
+  assignment.loss_end = model::Offset(partition.loss_end);
   return assignment;
 }
 
@@ -80,6 +82,7 @@ std::vector<metadata::BrokerInfo> brokers_of(const protocol::PullImageResponse& 
     info.epoch = model::BrokerEpoch(broker.epoch);
     info.advertised = {broker.host, static_cast<std::uint16_t>(broker.port)};
     info.alive = !broker.away;
+    info.rack = broker.rack;
     brokers.push_back(std::move(info));
   }
   return brokers;

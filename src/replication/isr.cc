@@ -61,11 +61,12 @@ bool Isr::take_state(const IsrState& state, base::TimePoint now) {
 std::optional<std::uint64_t> Isr::subscribed(IsrMember member, LeaderEpoch epoch,
                                              base::TimePoint now) {
   Progress* follower = find(member.broker);
-  if (!follower || epoch != leader_epoch()) return std::nullopt;
+  const bool counts = epoch == leader_epoch() || MQ_MUTANT("older_epoch_fetches_count");
+  if (!follower || !counts) return std::nullopt;
   if (follower->epoch != member.epoch) {
     // What an earlier registration said does not count for this one.
     follower->epoch = member.epoch;
-    follower->appended = follower->durable = Offset();
+    follower->appended = follower->durable = follower->log_start = Offset();
     follower->progressed_at = follower->mark_at = now;
     follower->mark_end = Offset();
   }
@@ -89,6 +90,7 @@ bool Isr::progressed(const Report& report, const LeaderLog& own, base::TimePoint
   const Offset before = confirmed(*follower, own);
   follower->appended = report.appended;
   follower->durable = report.durable;
+  follower->log_start = report.log_start;
   const Offset has = confirmed(*follower, own);
   if (has > before) follower->progressed_at = now;
   // Whoever has by now what the leader had at the mark was caught up with it then.
@@ -117,6 +119,26 @@ std::vector<IsrMember> Isr::maximal() const {
     if (!contains(all, member)) all.push_back(member);
   }
   return all;
+}
+
+std::vector<BrokerId> Isr::begins_lower(Offset start) const {
+  std::vector<BrokerId> lower;
+  for (const IsrMember& member : maximal()) {
+    if (member.broker == setup_.self.broker) continue;
+    const Progress* const follower = find(member.broker);
+    const bool known = follower != nullptr && follower->epoch == member.epoch;
+    if (!known || follower->log_start < start) lower.push_back(member.broker);
+  }
+  return lower;
+}
+
+bool Isr::has(const IsrMember& member, Offset end) const noexcept {
+  const Progress* const follower = find(member.broker);
+  return follower != nullptr && follower->epoch == member.epoch && follower->appended >= end;
+}
+
+bool Isr::counts(const IsrMember& member) const noexcept {
+  return contains(setup_.state.isr, member) || contains(asked_, member);
 }
 
 std::vector<Isr::Follower> Isr::followers(const LeaderLog& own) const {
@@ -181,10 +203,12 @@ void Isr::forgive_absence(base::TimePoint now) {
 void Isr::grow(const Progress& follower, const LeaderLog& own, Offset high_watermark,
                const Registered& registered, std::vector<IsrMember>& isr) const {
   if (!caught_up(follower, own, high_watermark)) return;
-  const auto epoch = registered(follower.broker);
-  if ((!epoch || *epoch != follower.epoch) && !MQ_MUTANT("isr_grows_by_any_registration")) return;
+  auto epoch = registered(follower.broker);
+  if (MQ_MUTANT("isr_grows_by_any_registration") && !epoch) epoch = follower.epoch;
+  const bool same = epoch == follower.epoch || MQ_MUTANT("isr_grows_by_any_registration");
+  if (!epoch || !same) return;
   std::erase_if(isr, [&](const IsrMember& each) { return each.broker == follower.broker; });
-  isr.push_back({follower.broker, follower.epoch});
+  isr.push_back({follower.broker, *epoch});
 }
 
 std::vector<IsrMember> Isr::wanted(const LeaderLog& own, Offset high_watermark,

@@ -58,6 +58,7 @@ class Isr {
   [[nodiscard]] const IsrState& state() const noexcept { return setup_.state; }
   [[nodiscard]] LeaderEpoch leader_epoch() const noexcept { return setup_.state.leader_epoch; }
   [[nodiscard]] Offset epoch_start() const noexcept { return setup_.epoch_start; }
+  [[nodiscard]] const IsrLimits& limits() const noexcept { return setup_.limits; }
   /// The ISR that the store has is not below min_isr.
   [[nodiscard]] bool enough() const noexcept;
   /// Takes over what the store has if that is of this leader epoch and newer; true if so.
@@ -74,6 +75,7 @@ class Isr {
     LeaderEpoch leader_epoch;
     Offset appended;
     Offset durable;
+    Offset log_start{0};
   };
   /// What a follower has; false if that does not count: another leader epoch, registration or
   /// subscription.
@@ -103,6 +105,12 @@ class Isr {
   [[nodiscard]] std::vector<Follower> followers(const LeaderLog& own) const;
   /// ISR and asked for.
   [[nodiscard]] std::vector<IsrMember> maximal() const;
+  /// Members of the maximal ISR that may still have records below `start`.
+  [[nodiscard]] std::vector<BrokerId> begins_lower(Offset start) const;
+  /// This follower has all below `end`, or said so in this leader epoch.
+  [[nodiscard]] bool has(const IsrMember& member, Offset end) const noexcept;
+  /// One of these.
+  [[nodiscard]] bool counts(const IsrMember& member) const noexcept;
 
  private:
   /// One follower.
@@ -112,6 +120,7 @@ class Isr {
     std::uint64_t subscription = 0;
     Offset appended;
     Offset durable;
+    Offset log_start;
     base::TimePoint caught_up_at;
     base::TimePoint progressed_at;
     /// It has caught up with this moment as soon as it confirms `mark_end`.

@@ -14,6 +14,7 @@ Partition::Partition(base::Runtime& runtime, storage::PartitionLog& log, base::C
       log_(log),
       counters_(counters),
       told_log_start_(log.log_start_offset()),
+      trims_(runtime),
       disk_visits_ended_(runtime) {
   high_watermark_ = log_.confirmed_end();
   log_.set_retention_limit(Offset());
@@ -252,6 +253,19 @@ asio::awaitable<Result<Offset>> Partition::trim(Offset to) {
   co_return log_.log_start_offset();
 }
 
+asio::awaitable<Result<void>> Partition::trimmed_everywhere(Offset start,
+                                                            base::TimePoint deadline) {
+  ++disk_visits_;
+  bool in_time = true;
+  while (in_time && !failure() && !not_trimmed(start).empty())
+    in_time = co_await trims_.wait_until(deadline);
+  const bool done = not_trimmed(start).empty();
+  if (--disk_visits_ == 0) disk_visits_ended_.notify_all();
+  if (const Error failed = failure()) co_return failed;
+  if (!done) co_return make_error_code(ReplicationErrc::timed_out);
+  co_return Result<void>();
+}
+
 void Partition::close() {
   // Once: whoever has the log next may be there before the last user of this one lets go.
   if (!std::exchange(closed_, true)) log_.on_changed({});
@@ -287,7 +301,7 @@ void Partition::advance_high_watermark() {
   if (!keeps(confirmed > high_watermark_, "PAR-1")) return;
   high_watermark_ = confirmed;
   complete_acknowledged(ack_waiters_, high_watermark_);
-  wake_fetch_waiters(false);
+  fetch_waiters_.wake_below(high_watermark_);
 }
 
 void Partition::complete_acknowledged(std::deque<AckWaiter>& waiters, Offset end) {
@@ -300,15 +314,6 @@ void Partition::complete_acknowledged(std::deque<AckWaiter>& waiters, Offset end
   }
 }
 
-void Partition::wake_fetch_waiters(bool all) {
-  for (auto next = fetch_waiters_.begin(); next != fetch_waiters_.end();) {
-    FetchWaiter& waiter = *next++;
-    if (!all && waiter.wanted >= high_watermark_) continue;
-    waiter.unlink();
-    waiter.wake();
-  }
-}
-
 void Partition::fail_waiters(Error why) {
   for (auto* waiters : {&ack_waiters_, &leader_ack_waiters_}) {
     while (!waiters->empty()) {
@@ -317,7 +322,8 @@ void Partition::fail_waiters(Error why) {
       waiter.done(why);
     }
   }
-  wake_fetch_waiters(true);
+  fetch_waiters_.wake_all();
+  trims_.notify_all();
   tell_listeners();
 }
 

@@ -12,27 +12,12 @@
 #include "replication/client_order.h"
 #include "replication/epoch_history.h"
 #include "replication/isr.h"
-#include "storage/partition_log.h"
+#include "replication/readable.h"
 
 namespace mq::replication {
 
 using model::PartitionId;
 using protocol::Acks;
-
-/// Someone who waits for records at or above `wanted` in one partition. Owned by the one who waits,
-/// on the partition's runtime; leaving is destroying it or calling unlink().
-class FetchWaiter : public boost::intrusive::list_base_hook<
-                        boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
- public:
-  /// Called once, from within an append or a close, so it only notes or posts: the high watermark
-  /// has passed `wanted`, or the partition's state changed. It is unlinked before.
-  virtual void wake() = 0;
-
-  Offset wanted;
-
- protected:
-  ~FetchWaiter() = default;
-};
 
 /// Someone who feeds followers and wants to know of each append, and of the partition's end. On the
 /// partition's runtime; leaving is destroying it or calling unlink().
@@ -62,7 +47,7 @@ struct LeaderRole {
 /// what returns an awaitable. The log outlives it. With one replica the high watermark is the log's
 /// confirmed end; with followers it is what the whole maximal ISR has confirmed (isr.h), and begins
 /// at what was seen of it before.
-class Partition {
+class Partition final : public Readable {
  public:
   using Acknowledged = std::function<void(Error)>;
 
@@ -70,19 +55,19 @@ class Partition {
   /// since.
   Partition(base::Runtime& runtime, storage::PartitionLog& log, base::Counters& counters,
             std::optional<LeaderRole> role = std::nullopt);
-  ~Partition();  ///< closed, and closed() has returned
+  ~Partition() override;  ///< closed, and closed() has returned
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
 
   [[nodiscard]] const PartitionId& id() const { return log_.id(); }
-  [[nodiscard]] LeaderEpoch leader_epoch() const { return log_.leader_epoch(); }
-  [[nodiscard]] Offset log_start_offset() const { return log_.log_start_offset(); }
+  [[nodiscard]] LeaderEpoch leader_epoch() const override { return log_.leader_epoch(); }
+  [[nodiscard]] Offset log_start_offset() const override { return log_.log_start_offset(); }
   [[nodiscard]] Offset log_end_offset() const { return log_.log_end_offset(); }
   /// Exclusive end of what consumers may read. Never falls.
-  [[nodiscard]] Offset high_watermark() const noexcept { return high_watermark_; }
+  [[nodiscard]] Offset high_watermark() const noexcept override { return high_watermark_; }
   /// The high watermark for people who ask for the end: offset_not_available while a new leader has
   /// not confirmed all that was there before it, so that the end never seems to fall.
-  [[nodiscard]] Result<Offset> latest() const;
+  [[nodiscard]] Result<Offset> latest() const override;
   [[nodiscard]] storage::PartitionLog& log() const noexcept { return log_; }
   [[nodiscard]] bool replicated() const noexcept { return isr_.has_value(); }
   /// The ISR is not below min_isr: acks=all can be had.
@@ -91,6 +76,7 @@ class Partition {
 
   /// Why nothing is served: closed, a broken rule, or the log's failure. No error while it serves.
   [[nodiscard]] Error failure() const;
+  [[nodiscard]] Error unreadable() const override { return failure(); }
 
   /// Appends one batch as a client sent it, inline, if it is this client's turn. `owner` is the
   /// block `batch` lies in; it is kept as long as the newest batches stay in memory. A repeat of
@@ -122,23 +108,30 @@ class Partition {
   asio::awaitable<Result<void>> acknowledged(storage::AppendInfo appended, Acks acks,
                                              base::TimePoint deadline);
 
-  /// Whole batches from `from` on, below the high watermark, the first one always; nothing when
-  /// `from` is the high watermark. Errors: offset_out_of_range (this category's),
-  /// StorageErrc::not_cached (read_from_disk() has it), failure().
-  Result<storage::ReadResult> read(Offset from, std::size_t bytes_max);
-  asio::awaitable<Result<storage::ReadResult>> read_from_disk(Offset from, std::size_t bytes_max);
+  Result<storage::ReadResult> read(Offset from, std::size_t bytes_max) override;
+  asio::awaitable<Result<storage::ReadResult>> read_from_disk(Offset from,
+                                                              std::size_t bytes_max) override;
 
   /// The first readable offset appended at `time_ms` or later, or the high watermark.
   asio::awaitable<Result<storage::TimeLookup>> find_time(std::int64_t time_ms);
   /// Raises the log start to `to`, durably when it returns; the new one. Records above the high
   /// watermark stay: offset_out_of_range. Other errors: those of PartitionLog::trim(), failure().
   asio::awaitable<Result<Offset>> trim(Offset to);
+  /// Returns when whoever may be elected has that log start too; timed_out after `deadline`.
+  asio::awaitable<Result<void>> trimmed_everywhere(Offset start, base::TimePoint deadline);
+  /// Who in the ISR has not; nobody without followers.
+  [[nodiscard]] std::vector<BrokerId> not_trimmed(Offset start) const {
+    return isr_ ? isr_->begins_lower(start) : std::vector<BrokerId>();
+  }
 
   // With followers only.
 
   /// What the store has of it; ignored unless it is of this leader epoch and newer.
   void take_state(const IsrState& state);
   [[nodiscard]] const IsrState& isr_state() const { return isr_->state(); }
+  /// Looked at now and then: whether appends have been waiting for the lag time of a follower, and
+  /// this broker's own log has confirmed nothing all that time.
+  [[nodiscard]] bool stands_still();
   /// For people; empty without followers.
   [[nodiscard]] std::vector<Isr::Follower> followers() const;
   /// The change of the ISR to ask for now, if any; isr_answered() has to follow.
@@ -157,6 +150,13 @@ class Partition {
   /// unknown_leader_epoch, offset_out_of_range (what it needs next is gone), not_a_replica,
   /// failure().
   Result<Subscribed> subscribe(IsrMember follower, const protocol::ReplicaSubscribe& from);
+  /// Whether the high watermark waits for it.
+  [[nodiscard]] bool in_sync(const IsrMember& follower) const {
+    return isr_ && isr_->counts(follower);
+  }
+  /// A follower in sync that has what comes at `from`, of those that are `near`; nothing: none is.
+  [[nodiscard]] std::optional<BrokerId> reader_near(
+      Offset from, const std::function<bool(BrokerId)>& near) const;
   /// What a follower has; ignored if that does not count.
   void follower_has(const Isr::Report& report);
   /// Whole batches from `from` on up to the log end, for a follower; otherwise as read().
@@ -167,8 +167,7 @@ class Partition {
 
   // With or without.
 
-  /// Adds a waiter that is not yet in a list; the caller has seen that high_watermark() <= wanted.
-  void add_waiter(FetchWaiter& waiter) { fetch_waiters_.push_back(waiter); }
+  void add_waiter(FetchWaiter& waiter) override { fetch_waiters_.add(waiter); }
 
   /// Serves nothing from now on and wakes every waiter, acknowledgements with `closed`.
   void close();
@@ -215,7 +214,6 @@ class Partition {
   void log_start_moved();
   /// Up to where batches with these acks are acknowledged.
   [[nodiscard]] Offset acknowledged_end(Acks acks) const;
-  void wake_fetch_waiters(bool all);
   void tell_listeners();
   void complete_acknowledged(std::deque<AckWaiter>& waiters, Offset end);
   void fail_waiters(Error why);
@@ -232,14 +230,17 @@ class Partition {
   std::deque<Later> later_;
   std::uint64_t later_number_ = 0;
   bool appending_later_ = false;
-  std::optional<Isr> isr_;   // nothing: it has no followers
+  std::optional<Isr> isr_;  // nothing: it has no followers
+  /// While appends wait for the own log: what it had confirmed, and since when it had no more.
+  std::optional<std::pair<Offset, base::TimePoint>> still_;
   Offset confirmed_by_isr_;  // in this leader epoch
   std::function<void()> isr_wanted_;
   std::deque<AckWaiter> ack_waiters_;  // ascending end offsets
   std::deque<AckWaiter>
       leader_ack_waiters_;  // the same with acks of the leader alone, if that differs
-  boost::intrusive::list<FetchWaiter, boost::intrusive::constant_time_size<false>> fetch_waiters_;
+  FetchWaiters fetch_waiters_;
   boost::intrusive::list<LogListener, boost::intrusive::constant_time_size<false>> listeners_;
+  base::WaitList trims_;         // somebody waits for log starts of followers
   std::size_t disk_visits_ = 0;  // what awaits the log
   base::WaitList disk_visits_ended_;
 };

@@ -1,4 +1,5 @@
 // What a partition does for its followers and with what they say.
+#include "base/mutants.h"
 #include "replication/partition.h"
 
 namespace mq::replication {
@@ -34,11 +35,12 @@ void Partition::advance_replicated() {
     log_.set_retention_limit(high_watermark_);
   }
   complete_acknowledged(ack_waiters_, confirmed_by_isr_);
-  if (rises) wake_fetch_waiters(false);
+  if (rises) fetch_waiters_.wake_below(high_watermark_);
 }
 
 void Partition::take_state(const IsrState& state) {
   if (failure() || !isr_->take_state(state, runtime_.now())) return;
+  trims_.notify_all();
   advance_replicated();
   isr_may_change();
 }
@@ -64,7 +66,7 @@ Result<Partition::Subscribed> Partition::subscribe(IsrMember follower,
                                                    const protocol::ReplicaSubscribe& from) {
   if (const Error failed = failure()) return failed;
   if (!isr_) return make_error_code(ReplicationErrc::not_a_replica);
-  if (from.leader_epoch < isr_->leader_epoch())
+  if (from.leader_epoch < isr_->leader_epoch() && !MQ_MUTANT("older_epoch_fetches_count"))
     return make_error_code(ReplicationErrc::fenced_leader_epoch);
   if (from.leader_epoch > isr_->leader_epoch())
     return make_error_code(ReplicationErrc::unknown_leader_epoch);
@@ -76,8 +78,18 @@ Result<Partition::Subscribed> Partition::subscribe(IsrMember follower,
   if (leaves) return Subscribed{leaves};
   const auto subscription = isr_->subscribed(follower, from.leader_epoch, runtime_.now());
   if (!subscription) return make_error_code(ReplicationErrc::not_a_replica);
-  follower_has({follower, *subscription, from.leader_epoch, from.appended, from.durable});
+  follower_has(
+      {follower, *subscription, from.leader_epoch, from.appended, from.durable, from.log_start});
   return Subscribed{std::nullopt, *subscription};
+}
+
+std::optional<BrokerId> Partition::reader_near(Offset from,
+                                               const std::function<bool(BrokerId)>& near) const {
+  if (!isr_) return std::nullopt;
+  for (const IsrMember& member : isr_->state().isr) {
+    if (near(member.broker) && isr_->has(member, from)) return member.broker;
+  }
+  return std::nullopt;
 }
 
 void Partition::follower_has(const Isr::Report& report) {
@@ -85,6 +97,7 @@ void Partition::follower_has(const Isr::Report& report) {
   // Nobody has what was never sent.
   if (report.appended > log_.log_end_offset() || report.durable > report.appended) return;
   if (!isr_->progressed(report, leader_log(), runtime_.now())) return;
+  trims_.notify_all();
   advance_replicated();
   isr_may_change();
 }
@@ -118,6 +131,18 @@ void Partition::tell_listeners() {
     LogListener& listener = *next++;
     listener.log_moved();
   }
+}
+
+bool Partition::stands_still() {
+  const auto confirmed = log_.confirmed_end();
+  const bool waits = appending_later_ || confirmed < log_.log_end_offset();
+  if (!isr_ || failure() || !waits) {
+    still_.reset();
+    return false;
+  }
+  const auto now = runtime_.now();
+  if (!still_ || still_->first != confirmed) still_.emplace(confirmed, now);
+  return now - still_->second >= isr_->limits().lag_time;
 }
 
 std::vector<Isr::Follower> Partition::followers() const {

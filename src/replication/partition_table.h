@@ -47,6 +47,10 @@ class PartitionTable {
     const auto found = followed_.find(id);
     return found == followed_.end() ? nullptr : found->second.get();
   }
+  [[nodiscard]] std::shared_ptr<FollowedPartition> share_followed(const PartitionId& id) const {
+    const auto found = followed_.find(id);
+    return found == followed_.end() ? nullptr : found->second;
+  }
   void add_followed(std::shared_ptr<FollowedPartition> partition) {
     const PartitionId id = partition->id();
     followed_[id] = std::move(partition);

@@ -142,6 +142,9 @@ struct ScrubStatus {
   std::uint32_t damaged_segments = 0;
 };
 
+/// What of a damaged log stays.
+enum class Keep { sound_segments, nothing };
+
 /// One data directory, which is one disk to its owner: its lock and identity, the logs in it, the
 /// group-committed flusher, checkpoint, retention and space watch. Lives on its home Runtime; all
 /// members are called there. Blocking work runs on the disk executor.
@@ -198,17 +201,21 @@ class Disk {
   /// Closes the log (its failure() becomes closed) and removes its directory, in paced steps.
   /// Nothing happens if there is none.
   virtual asio::awaitable<Result<void>> delete_log(model::PartitionId id) = 0;
-  /// Gives up a log that is damaged below what may be cut (failure() is partition_corrupt, or
-  /// read_damage() names a place): what it holds is kept under unknown/, whole, and an empty log
-  /// that begins at `start` takes its place, to be filled by a healthy replica. find() gives the
-  /// new log from then on; the old one is closed, and gone when this returns. First intact_since()
-  /// of the replica moves to the broker's epoch, durably. The caller sees to it that the replica is
-  /// in no ISR. Errors: not_found (no such log), storage_full, io_failed, disk_failed, closed.
-  virtual asio::awaitable<Result<void>> replace_damaged(LogSpec spec, model::Offset start) = 0;
+  /// Gives up what is damaged of a log below what may be cut (failure() is partition_corrupt, or
+  /// read_damage() names a place), to be filled again by a healthy replica: the first segment that
+  /// does not hold, and what follows it, is kept under unknown/, and the log ends where that
+  /// segment began. Where nothing holds, or nothing shall be kept, an empty log that begins at
+  /// `start` takes its place. Returns where the log goes on. find() gives the new log from then on;
+  /// the old one is closed, and gone when this returns. First intact_since() of the replica moves
+  /// to the broker's epoch, durably. The caller sees to it that the replica is in no ISR. May be
+  /// tried again after an error: not_found (no such log), storage_full, io_failed, disk_failed,
+  /// closed.
+  virtual asio::awaitable<Result<model::Offset>> replace_damaged(LogSpec spec, model::Offset start,
+                                                                 Keep keep) = 0;
   /// The same for every partition of a topic that has a directory here, open or not.
   virtual asio::awaitable<Result<void>> delete_topic(base::Uuid topic) = 0;
-  /// Deletions under way and later ones end early with `closed`; the next start does the rest. For
-  /// a stop that shall not wait for them.
+  /// Deletions and replacements under way and later ones end early with `closed`; the next start
+  /// does the rest. For a stop that shall not wait for them.
   virtual void give_up_deletions() = 0;
 
   [[nodiscard]] virtual const DiskIdentity& identity() const = 0;

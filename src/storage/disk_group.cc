@@ -344,11 +344,12 @@ std::int64_t DiskGroup::intact_since(const PartitionId& id) const {
   return members_[placed->second].disk->intact_since(id);
 }
 
-asio::awaitable<Result<void>> DiskGroup::replace_damaged(LogSpec spec, model::Offset start) {
+asio::awaitable<Result<model::Offset>> DiskGroup::replace_damaged(LogSpec spec, model::Offset start,
+                                                                  Keep keep) {
   const auto placed = placed_.find(spec.id);
   if (placed == placed_.end()) co_return make_error_code(StorageErrc::not_found);
   if (!usable(placed->second)) co_return make_error_code(StorageErrc::disk_failed);
-  co_return co_await members_[placed->second].disk->replace_damaged(std::move(spec), start);
+  co_return co_await members_[placed->second].disk->replace_damaged(std::move(spec), start, keep);
 }
 
 asio::awaitable<Result<void>> DiskGroup::delete_topic(base::Uuid topic) {

@@ -68,7 +68,8 @@ class DiskGroup {
   /// none.
   [[nodiscard]] std::int64_t intact_since(const model::PartitionId& id) const;
   /// As Disk::replace_damaged().
-  asio::awaitable<Result<void>> replace_damaged(LogSpec spec, model::Offset start);
+  asio::awaitable<Result<model::Offset>> replace_damaged(LogSpec spec, model::Offset start,
+                                                         Keep keep);
   /// From every disk that can be reached. disk_failed: the rest can go only after a start at which
   /// all disks are there.
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic);

@@ -39,7 +39,8 @@ class LocalDisk final : public Disk {
   std::vector<model::PartitionId> partitions() const override;
   asio::awaitable<Result<void>> create_logs(std::vector<LogSpec> specs) override;
   asio::awaitable<Result<void>> delete_log(model::PartitionId id) override;
-  asio::awaitable<Result<void>> replace_damaged(LogSpec spec, model::Offset start) override;
+  asio::awaitable<Result<model::Offset>> replace_damaged(LogSpec spec, model::Offset start,
+                                                         Keep keep) override;
   asio::awaitable<Result<void>> delete_topic(base::Uuid topic) override;
   void give_up_deletions() override { giving_up_deletions_ = true; }
   const DiskIdentity& identity() const override { return identity_; }
@@ -144,11 +145,18 @@ class LocalDisk final : public Disk {
   asio::awaitable<void> end_all();
 
   // Replacing a damaged log (local_disk_replace.cc).
+  struct Remains;
   [[nodiscard]] Result<void> may_replace(const model::PartitionId& id) const;
+  asio::awaitable<Result<void>> look_for_remains(Remains& remains);
+  asio::awaitable<Result<void>> replace_all(LogSpec spec, model::Offset start);
+  asio::awaitable<Result<void>> replace_end(LogSpec spec, Remains& remains);
   asio::awaitable<Result<void>> put_directory_away(model::PartitionId id);
+  asio::awaitable<Result<void>> put_end_away(model::PartitionId id, Remains& remains);
+  Result<void> moved_away(const model::PartitionId& id, const Result<std::string>& kept);
   asio::awaitable<Result<void>> record_replaced(LogSpec spec, model::Offset start);
-  asio::awaitable<Result<void>> make_replacement(LogSpec spec, model::Offset start);
-  Result<void> serve_replacement(const LogSpec& spec, RecoveredLog made);
+  asio::awaitable<Result<void>> record_end(LogSpec spec, const Remains& remains);
+  void begin_record(const LogSpec& spec);
+  asio::awaitable<Result<void>> serve_replacement(LogSpec spec, Result<RecoveredLog> made);
 
   std::shared_ptr<DiskState> state_;
   std::shared_ptr<DiskState::Listener> listener_;

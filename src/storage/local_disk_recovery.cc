@@ -73,8 +73,6 @@ asio::awaitable<Result<void>> LocalDisk::recover_all(RecoveryRun& run) {
     const auto late = co_await begin_journal_late(run);
     MQ_CO_TRY_VOID(late);
   }
-  // Damage below the bound may have taken anything.
-  if (!run.summary.offline.empty()) journal_->set_intact_since({broker_epoch_, broker_epoch_}, {});
   co_await forget_failure(run.found);
   co_await check_space();
   if (!run.early) {

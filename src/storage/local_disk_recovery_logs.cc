@@ -188,6 +188,7 @@ void LocalDisk::keep_offline(const LogSpec& spec, RecoveryRun& run) {
   if (replay && !replay->lost && in_journal != replay->logs.end()) {
     // What it held is in the segments now, as far as it could be read.
     state = in_journal->second.state;
+    keep.log_start_offset = std::max(keep.log_start_offset, state.log_start);
     state.durable = in_journal->second.bound();
     state.end = state.recovery_point.offset;
   } else if (!keep.recovery_point_lost) {

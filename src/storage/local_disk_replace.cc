@@ -1,32 +1,131 @@
 #include "base/log.h"
 #include "storage/local_disk.h"
 #include "storage/log_files.h"
+#include "storage/sound_segments.h"
 
 namespace mq::storage {
 
 using model::Offset;
 using model::PartitionId;
 
+/// What is left of a damaged log.
+struct LocalDisk::Remains {
+  Remains(base::FileSystem& files, const std::string& directory) : sound(files, directory) {}
+
+  SoundSegments sound;
+  Offset log_start{0};
+  /// Something of it can stay. Not so without its beginning: the log would begin later than its
+  /// leader's, and as a leader take along what the others have there.
+  [[nodiscard]] bool any() const {
+    const auto& segments = sound.segments();
+    return !segments.empty() && segments.front().base_offset <= log_start &&
+           sound.end().offset > log_start;
+  }
+};
+
 Result<void> LocalDisk::may_replace(const PartitionId& id) const {
   if (state_->failed()) return StorageErrc::disk_failed;
-  if (stopping_) return StorageErrc::closed;
+  if (stopping_ || giving_up_deletions_) return StorageErrc::closed;
   if (!logs_.contains(id)) return StorageErrc::not_found;
   if (state_->full()) return StorageErrc::storage_full;
   return {};
 }
 
-/// REC-10: what is durable after each step is a log that is damaged (its directory is missing), or
-/// one that begins anew and may be missing something.
-asio::awaitable<Result<void>> LocalDisk::replace_damaged(LogSpec spec, Offset start) {
+/// REC-10: what is durable after each step is a log that is damaged (its directory, or its end, is
+/// missing), or one that begins or goes on anew and may be missing something.
+asio::awaitable<Result<Offset>> LocalDisk::replace_damaged(LogSpec spec, Offset start, Keep keep) {
   MQ_CO_TRY_VOID(may_replace(spec.id));
   const LogPtr old = logs_.at(spec.id);
-  if (old->sync_state()) kept_[spec.id] = flusher_->reached(*old->sync_state());
+  if (old->sync_state() && !kept_.contains(spec.id))
+    kept_[spec.id] = flusher_->reached(*old->sync_state());
   co_await close_log(old);
   MQ_CO_TRY_VOID(may_replace(spec.id));
+  Remains remains(state_->files, path_of(spec.id.text()));
+  if (keep == Keep::sound_segments) {
+    MQ_CO_TRY_VOID(co_await look_for_remains(remains));
+  }
+  if (const auto known = kept_.find(spec.id); known != kept_.end())
+    remains.log_start = known->second.log_start_offset;
+  if (!remains.any()) {
+    MQ_CO_TRY_VOID(co_await replace_all(spec, start));
+    co_return start;
+  }
+  MQ_CO_TRY_VOID(co_await replace_end(spec, remains));
+  co_return remains.sound.end().offset;
+}
+
+/// Behind all readers, as a scrub.
+asio::awaitable<Result<void>> LocalDisk::look_for_remains(Remains& remains) {
+  while (!remains.sound.ended()) {
+    Result<void> looked;
+    const auto work = [&] { looked = remains.sound.work(); };
+    co_await state_->cold_reads->background().run(work);
+    if (!looked) {
+      state_->fail("read", state_->path, looked.error());
+      co_return make_error_code(StorageErrc::disk_failed);
+    }
+    if (state_->failed()) co_return make_error_code(StorageErrc::disk_failed);
+    if (stopping_ || giving_up_deletions_) co_return make_error_code(StorageErrc::closed);
+  }
+  co_return Result<void>();
+}
+
+asio::awaitable<Result<void>> LocalDisk::replace_all(LogSpec spec, Offset start) {
   MQ_CO_TRY_VOID(co_await put_directory_away(spec.id));
   MQ_CO_TRY_VOID(co_await record_replaced(spec, start));
-  const auto made = co_await make_replacement(spec, start);
-  co_return made;
+  RecoverySpec wanted;
+  wanted.id = spec.id;
+  wanted.topic_name = spec.topic_name;
+  wanted.directory = path_of(spec.id.text());
+  wanted.start = start;
+  Result<RecoveredLog> made = make_error_code(StorageErrc::closed);
+  const auto work = [&] {
+    auto logs = create_log_files(*state_, std::span(&wanted, 1));
+    if (logs)
+      made = std::move(logs->front());
+    else
+      made = logs.error();
+  };
+  co_await state_->executor.run(work);
+  const auto served = co_await serve_replacement(std::move(spec), std::move(made));
+  co_return served;
+}
+
+/// What stays is opened as a start would: behind it nothing was ever written.
+asio::awaitable<Result<void>> LocalDisk::replace_end(LogSpec spec, Remains& remains) {
+  MQ_CO_TRY_VOID(co_await put_end_away(spec.id, remains));
+  MQ_CO_TRY_VOID(co_await record_end(spec, remains));
+  RecoverySpec wanted;
+  wanted.id = spec.id;
+  wanted.topic_name = spec.topic_name;
+  wanted.directory = path_of(spec.id.text());
+  auto& known = wanted.checkpoint.emplace();
+  known.id = spec.id;
+  known.log_start_offset = remains.log_start;
+  known.recovery_point = remains.sound.end();
+  known.sealed = remains.sound.segments();
+  known.epoch_starts = remains.sound.epoch_starts();
+  Result<RecoveredLog> made = make_error_code(StorageErrc::closed);
+  const auto work = [&] {
+    made = recover_log(*state_, wanted);
+    if (!made) state_->fail("recovery", wanted.directory, made.error());
+  };
+  co_await state_->executor.run(work);
+  const auto served = co_await serve_replacement(std::move(spec), std::move(made));
+  co_return served;
+}
+
+/// Something was moved to `kept`, or nothing was there (empty).
+Result<void> LocalDisk::moved_away(const PartitionId& id, const Result<std::string>& kept) {
+  if (kept) {
+    if (!kept->empty())
+      base::log_warning("storage", "disk {}: damaged {} is kept as {}", state_->path, id.text(),
+                        *kept);
+    return {};
+  }
+  if (kept.error() == make_error_code(base::BaseErrc::no_space)) return StorageErrc::storage_full;
+  state_->fail("rename", path_of(id.text()), kept.error());
+  return StorageErrc::disk_failed;
 }
 
 asio::awaitable<Result<void>> LocalDisk::put_directory_away(PartitionId id) {
@@ -43,61 +142,65 @@ asio::awaitable<Result<void>> LocalDisk::put_directory_away(PartitionId id) {
     }
   };
   co_await state_->executor.run(work);
-  if (kept) {
-    if (!kept->empty())
-      base::log_warning("storage", "disk {}: damaged {} is kept as {}", state_->path, id.text(),
-                        *kept);
-    co_return Result<void>();
-  }
-  if (kept.error() == make_error_code(base::BaseErrc::no_space))
-    co_return make_error_code(StorageErrc::storage_full);
-  state_->fail("rename", path_of(id.text()), kept.error());
-  co_return make_error_code(StorageErrc::disk_failed);
+  co_return moved_away(id, kept);
+}
+
+asio::awaitable<Result<void>> LocalDisk::put_end_away(PartitionId id, Remains& remains) {
+  Result<std::string> kept = make_error_code(StorageErrc::closed);
+  const auto work = [&] {
+    const auto& sound = remains.sound;
+    kept = put_segments_away(state_->files, state_->path, id.text(), sound.others(),
+                             sound.end().offset);
+  };
+  co_await state_->executor.run(work);
+  co_return moved_away(id, kept);
 }
 
 /// The journal may not know the log at all.
+void LocalDisk::begin_record(const LogSpec& spec) {
+  const auto durability = spec.settings.durability;
+  replicas_[spec.id] = {broker_epoch_, durability == model::Durability::memory};
+  journal_->note(spec.id, JournalCreate{durability, broker_epoch_});
+}
+
 asio::awaitable<Result<void>> LocalDisk::record_replaced(LogSpec spec, Offset start) {
   JournalRestart restart;
   restart.start.offset = restart.start.segment_base = start;
   restart.start.leader_epoch = restart.epoch = model::LeaderEpoch(-1);
   restart.intact_since = broker_epoch_;
-  const auto durability = spec.settings.durability;
-  replicas_[spec.id] = {broker_epoch_, durability == model::Durability::memory};
-  journal_->note(spec.id, JournalCreate{durability, broker_epoch_});
+  begin_record(spec);
   journal_->note(spec.id, restart);
   co_return co_await journal_settled();
 }
 
-asio::awaitable<Result<void>> LocalDisk::make_replacement(LogSpec spec, Offset start) {
-  RecoverySpec wanted;
-  wanted.id = spec.id;
-  wanted.topic_name = spec.topic_name;
-  wanted.directory = path_of(spec.id.text());
-  wanted.start = start;
-  Result<std::vector<RecoveredLog>> made = make_error_code(StorageErrc::closed);
-  const auto work = [&] { made = create_log_files(*state_, std::span(&wanted, 1)); };
-  co_await state_->executor.run(work);
+/// As a cut that is not done in the files: an older checkpoint goes by it, too.
+asio::awaitable<Result<void>> LocalDisk::record_end(LogSpec spec, const Remains& remains) {
+  const SyncPoint end = remains.sound.end();
+  begin_record(spec);
+  journal_->note(spec.id, JournalLogStart{remains.log_start});
+  journal_->note(spec.id, JournalRecoveryPoint{end});
+  journal_->note(spec.id, JournalCut{end, end.leader_epoch});
+  co_return co_await journal_settled();
+}
+
+asio::awaitable<Result<void>> LocalDisk::serve_replacement(LogSpec spec,
+                                                           Result<RecoveredLog> made) {
   if (!made) co_return made.error();
   MQ_CO_TRY_VOID(may_replace(spec.id));
-  MQ_CO_TRY_VOID(serve_replacement(spec, std::move(made->front())));
-  const LogPtr log = logs_.at(spec.id);
+  if (made->failure) co_return made->failure;
+  MQ_CO_TRY(auto log, open_log(spec, std::move(*made)));
+  logs_[spec.id] = log;
+  kept_.erase(spec.id);
+  kept_states_.erase(spec.id);
   auto written = co_await checkpoint_.write();
   if (written) {
     auto recording = log->record_recovered();
     written = co_await run_on(log->worker(), std::move(recording));
   }
   if (written) co_return written;
-  // Without the record the next start would empty it again: it is not served.
+  // Without the record the next start would cut it again: it is not served.
   co_await close_log(log);
   co_return written;
-}
-
-Result<void> LocalDisk::serve_replacement(const LogSpec& spec, RecoveredLog made) {
-  MQ_TRY(auto log, open_log(spec, std::move(made)));
-  logs_[spec.id] = std::move(log);
-  kept_.erase(spec.id);
-  kept_states_.erase(spec.id);
-  return {};
 }
 
 }  // namespace mq::storage

@@ -48,6 +48,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   Result<AppendInfo> append(base::Buffer owner, base::MutableBytes batch,
                             const model::RecordBatchView& parsed) override;
   bool appends_inline() const override;
+  bool write_back_lags() const override { return disk_->write_behind->wants_more(); }
   asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner, base::MutableBytes batch,
                                                    model::RecordBatchView parsed) override;
   Result<AppendInfo> append_replicated(base::Buffer owner, base::Bytes batch) override;
@@ -106,8 +107,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void write_behind(Behind how);
   /// Asks for a sync of everything written, whatever the durability.
   void request_sync();
-  /// No more appends; begins to sync.
   void request_sync_without_hurry();
+  /// No more appends; begins to sync.
   void begin_stop();
   /// Records it in the journal and waits until that is durable.
   asio::awaitable<Result<void>> journaled(JournalContent content);
@@ -197,8 +198,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   Result<void> wrote(base::Bytes batch, const Result<std::size_t>& taken);
   void written(const AppendInfo& info, Incoming incoming);
   void follow_epoch(const AppendInfo& info);
-  asio::awaitable<void> wait_for_room();
   [[nodiscard]] bool has_room() const;
+  asio::awaitable<void> wait_for_room();
   asio::awaitable<Result<AppendInfo>> append_when_possible(Incoming incoming);
   asio::awaitable<Result<AppendInfo>> append_on_thread(Incoming incoming);
 

@@ -20,6 +20,15 @@ Result<std::string> free_name(base::FileSystem& files, const std::string& wanted
   return name;
 }
 
+/// Where a directory of that name can be kept.
+Result<std::string> place_in_unknown(base::FileSystem& files, const std::string& data,
+                                     const std::string& name) {
+  const std::string unknown = data + "/" + std::string(kUnknownDirectory);
+  const auto made = files.make_directory(unknown);
+  if (!made && made.error() != make_error_code(base::BaseErrc::already_exists)) return made.error();
+  return free_name(files, unknown + "/" + name);
+}
+
 }  // namespace
 
 Result<void> remove_segment_caches(base::FileSystem& files, const std::string& directory,
@@ -46,13 +55,36 @@ Result<void> empty_log_directory(base::FileSystem& files, const std::string& dir
 
 Result<std::string> put_away(base::FileSystem& files, const std::string& data,
                              const std::string& name) {
-  const std::string unknown = data + "/" + std::string(kUnknownDirectory);
-  const auto made = files.make_directory(unknown);
-  if (!made && made.error() != make_error_code(base::BaseErrc::already_exists)) return made.error();
-  MQ_TRY(auto to, free_name(files, unknown + "/" + name));
+  MQ_TRY(auto to, place_in_unknown(files, data, name));
   MQ_TRY_VOID(files.rename(data + "/" + name, to));
-  MQ_TRY_VOID(files.sync_directory(unknown));
+  MQ_TRY_VOID(files.sync_directory(data + "/" + std::string(kUnknownDirectory)));
   MQ_TRY_VOID(files.sync_directory(data));
+  return to;
+}
+
+Result<std::string> put_segments_away(base::FileSystem& files, const std::string& data,
+                                      const std::string& name,
+                                      const std::vector<model::Offset>& segments,
+                                      model::Offset end) {
+  const std::string from = data + "/" + name;
+  std::string to;
+  if (!segments.empty()) {
+    MQ_TRY(to, place_in_unknown(files, data, name));
+    MQ_TRY_VOID(files.make_directory(to));
+    MQ_TRY_VOID(files.sync_directory(data + "/" + std::string(kUnknownDirectory)));
+    MQ_TRY_VOID(files.sync_directory(data));
+  }
+  for (auto base = segments.rbegin(); base != segments.rend(); ++base) {
+    MQ_TRY_VOID(remove_segment_caches(files, from, *base));
+    const auto file = "/" + segment_file_name(*base);
+    MQ_TRY_VOID(files.rename(from + file, to + file));
+  }
+  if (!segments.empty()) {
+    MQ_TRY_VOID(files.sync_directory(to));
+  }
+  MQ_TRY(const auto next, files.open(from + "/" + segment_file_name(end), base::OpenMode::create));
+  MQ_TRY_VOID(next->sync_all());
+  MQ_TRY_VOID(files.sync_directory(from));
   return to;
 }
 

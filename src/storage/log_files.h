@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/file_system.h"
 #include "model/ids.h"
@@ -21,5 +22,13 @@ Result<void> empty_log_directory(base::FileSystem& files, const std::string& dir
 /// kept until somebody removes it. Returns its path there. Also BaseErrc::no_space.
 Result<std::string> put_away(base::FileSystem& files, const std::string& data,
                              const std::string& name);
+
+/// Moves single segments of it there, into a directory like it, and removes their indexes. From the
+/// end, so that a crash in between leaves a log without a gap. An empty segment that begins at
+/// `end` takes their place. `segments` is ascending.
+Result<std::string> put_segments_away(base::FileSystem& files, const std::string& data,
+                                      const std::string& name,
+                                      const std::vector<model::Offset>& segments,
+                                      model::Offset end);
 
 }  // namespace mq::storage

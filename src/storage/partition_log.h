@@ -72,6 +72,8 @@ class PartitionLog {
   /// False while an append might make the worker sleep, has to wait for the journal, or the disk
   /// has too much to write already: append_later() then.
   [[nodiscard]] virtual bool appends_inline() const { return true; }
+  /// The disk has much to write back that was appended to its logs: what can come later should.
+  [[nodiscard]] virtual bool write_back_lags() const { return false; }
   /// The same as append(), once the disk has room for more; while appends are slow on a thread of
   /// the disk. Nothing else may be appended meanwhile. What lies in `parsed` stays until then.
   virtual asio::awaitable<Result<AppendInfo>> append_later(base::Buffer owner,

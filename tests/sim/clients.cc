@@ -226,9 +226,11 @@ asio::awaitable<void> SimConsumer::assign() {
       rewound_ = from_start;
       continue;
     }
-    // A topic may go between the look-up of its name and the question for its offsets.
+    // A topic may go between the look-up of its name and the question for its offsets, and of
+    // several brokers one may not have heard of a new one yet.
+    const bool behind = machine_.bootstrap.size() > 1;
     require(assigned.error().retriable || assigned.error().code == Errc::unknown_topic ||
-                (assigned.error().code == Errc::unknown_topic_id && topic_changed()),
+                (assigned.error().code == Errc::unknown_topic_id && (topic_changed() || behind)),
             "a consumer cannot be assigned: {}", assigned.error().message);
     co_await runtime_.sleep_for(100ms);
   }

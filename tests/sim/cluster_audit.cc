@@ -40,9 +40,8 @@ bool is_the_controllers(std::string_view path) {
 
 }  // namespace
 
-ClusterAudit::ClusterAudit(BrokerMachine& world,
-                           const std::vector<std::unique_ptr<ClusterNode>>& nodes)
-    : world_(world), nodes_(nodes) {
+ClusterAudit::ClusterAudit(BrokerMachine& world, const Nodes& nodes)
+    : world_(world), nodes_(nodes), leaderships_(nodes.size()) {
   auto& peer = world_.metadata->peers[kAuditor];
   peer.lost = [] {};
   peer.connected = [] {};
@@ -86,12 +85,13 @@ void ClusterAudit::check_fence(const std::vector<metadata::Operation>& operation
 /// C4: a leader epoch never falls, and rises with each leadership.
 void ClusterAudit::check_state(const std::string& path) {
   const auto node = world_.metadata->nodes.find(path);
+  const auto id = partition_of(path);
   if (node == world_.metadata->nodes.end()) {
     partitions_.erase(path);
+    if (id) replicas_.wrote_state(*id, std::nullopt);
     return;
   }
   const auto value = metadata::decode_partition_state(node->second.value);
-  const auto id = partition_of(path);
   if (!value || !id) return;  // the folder of a topic
   replicas_.wrote_state(*id, *value);
   PartitionSeen now{value->leader_epoch.value(), value->leader.value(), -1};
@@ -110,9 +110,9 @@ void ClusterAudit::check_state(const std::string& path) {
 }
 
 void ClusterAudit::observe() {
-  for (const auto& node : nodes_) {
-    look_at_image(*node);
-    if (node->broker()) look_at_logs(*node);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    look_at_image(*nodes_[i]);
+    if (nodes_[i]->broker()) look_at_logs(*nodes_[i], leaderships_[i]);
   }
   replicas_.observe();
 }
@@ -148,8 +148,14 @@ void ClusterAudit::look_at_image(const ClusterNode& node) {
 }
 
 /// R2: in one leader epoch of a partition one process appends.
-void ClusterAudit::look_at_logs(const ClusterNode& node) {
+void ClusterAudit::look_at_logs(const ClusterNode& node, std::uint64_t& looked_at) {
   const auto& core = node.broker()->core();
+  std::uint64_t sum = node.lives();
+  for (const auto& worker : core.workers) {
+    for (const auto& [id, partition] : worker->partitions().all())
+      sum = sum * 31 + static_cast<std::uint64_t>(partition->leader_epoch().value()) + 2;
+  }
+  if (std::exchange(looked_at, sum) == sum) return;
   for (const auto& worker : core.workers) {
     for (const auto& [id, partition] : worker->partitions().all()) {
       if (partition->failure()) continue;

@@ -14,7 +14,7 @@ namespace mq::sim {
 /// after each step at what the brokers believe and do.
 class ClusterAudit {
  public:
-  ClusterAudit(BrokerMachine& world, const std::vector<std::unique_ptr<ClusterNode>>& nodes);
+  ClusterAudit(BrokerMachine& world, const Nodes& nodes);
 
   /// After each step of the world.
   void observe();
@@ -27,7 +27,7 @@ class ClusterAudit {
   void check_fence(const std::vector<metadata::Operation>& operations) const;
   void check_state(const std::string& path);
   void look_at_image(const ClusterNode& node);
-  void look_at_logs(const ClusterNode& node);
+  void look_at_logs(const ClusterNode& node, std::uint64_t& looked_at);
   [[nodiscard]] std::string disagreement(const metadata::ClusterImage& image) const;
 
   struct PartitionSeen {
@@ -42,11 +42,12 @@ class ClusterAudit {
   };
 
   BrokerMachine& world_;
-  const std::vector<std::unique_ptr<ClusterNode>>& nodes_;
+  const Nodes& nodes_;
   std::map<std::string, PartitionSeen> partitions_;  // by path
   std::map<std::pair<model::PartitionId, std::int32_t>, Writer> writers_;
   std::map<std::int32_t, metadata::ImagePtr> images_;  // the newest that was looked at, by node
   std::int32_t controller_epoch_ = -1;
+  std::vector<std::uint64_t> leaderships_;  // of the nodes, as they were last looked at
   ReplicaAudit replicas_{world_, nodes_};
 };
 

@@ -2,18 +2,27 @@
 
 #include <fmt/format.h>
 
+#include "base/run_on.h"
+
 namespace mq::sim {
 namespace {
 
 using namespace std::chrono_literals;
+
+std::unique_ptr<testing::SimFileSystem> empty_disk() {
+  auto disk = std::make_unique<testing::SimFileSystem>();
+  disk->set_capacity(kDiskBytes);
+  require(disk->make_directory("/disk") && disk->sync_directory("/"), "no data directory");
+  return disk;
+}
 
 }  // namespace
 
 /// One process.
 struct ClusterNode::Life {
   explicit Life(ClusterNode& node)
-      : files(node.files_, node.random_.fork()),
-        executor(node.world_.simulator, testing::SimDiskTimes()) {}
+      : files(*node.disk_, node.random_.fork()),
+        executor(node.world_.simulator, testing::SimDiskTimes(), &node.gate_) {}
 
   testing::CrashableFileSystem files;
   std::vector<std::unique_ptr<testing::SimRuntime>> workers;
@@ -29,12 +38,13 @@ struct ClusterNode::Life {
   bool session_forgotten = false;
 };
 
-ClusterNode::ClusterNode(BrokerMachine& world, std::int32_t id)
-    : world_(world), id_(id), name_(fmt::format("broker-{}", id)), random_(world.random.fork()) {
-  files_.set_capacity(kDiskBytes);
-  if (!files_.make_directory("/disk") || !files_.sync_directory("/"))
-    world_.fail("no data directory");
-}
+ClusterNode::ClusterNode(BrokerMachine& world, std::int32_t id, const replication::IsrLimits& isr)
+    : world_(world),
+      id_(id),
+      name_(fmt::format("broker-{}", id)),
+      random_(world.random.fork()),
+      isr_(isr),
+      disk_(empty_disk()) {}
 
 ClusterNode::~ClusterNode() = default;
 
@@ -73,6 +83,8 @@ broker::BrokerParts ClusterNode::parts(Life& life) {
   parts.config.listener.bind = {"0.0.0.0", 9500};
   parts.config.listener.advertised = {name_, 9500};
   parts.limits = broker::limits_of(parts.config, life.workers.size());
+  parts.limits.isr = isr_;
+  parts.limits.drain_timeout = 30s;  // some stores and disks here take long
   for (const auto& worker : life.workers) parts.workers.push_back(worker.get());
   parts.network = life.network.get();
   parts.move_stream = [](std::unique_ptr<base::Stream> stream, std::size_t) {
@@ -101,20 +113,27 @@ void ClusterNode::start() {
   life_ = std::make_unique<Life>(*this);
   const auto workers = random_.between(1, 2);
   for (std::uint64_t i = 0; i < workers; ++i)
-    life_->workers.push_back(std::make_unique<testing::SimRuntime>(world_.simulator));
+    life_->workers.push_back(std::make_unique<testing::SimRuntime>(world_.simulator, gate_));
   life_->network = world_.network.join(name_, *life_->workers.front());
   life_->broker = std::make_unique<broker::Broker>(parts(*life_));
   world_.simulator.trace(fmt::format("{} starts", name_));
   world_.spawn("broker start", run_start(*life_));
 }
 
+void ClusterNode::replace_disk(std::unique_ptr<testing::SimFileSystem> disk) {
+  require(down(), "the disk of {} is in use", name_);
+  disk_ = disk ? std::move(disk) : empty_disk();
+  ++boots_;
+}
+
 asio::awaitable<void> ClusterNode::run_start(Life& life) {
-  const auto started = co_await life.broker->start();
+  const auto started = co_await base::run_on(*life.workers.front(), life.broker->start());
   life.starting = false;
   life.refused = !started.has_value();
   if (started && !life.files.dead() && !life.ending) {
     const auto& recovered = life.broker->recovery();
-    require(recovered.offline.empty(), "REC-1: {} is offline though nothing was damaged",
+    require(recovered.offline.empty() || damaged_,
+            "REC-1: {} is offline though nothing was damaged",
             recovered.offline.empty() ? "" : recovered.offline.front().text());
     require(recovered.moved_to_unknown.empty(), "REC-9: a known partition of {} went to unknown/",
             name_);
@@ -183,6 +202,35 @@ asio::awaitable<void> ClusterNode::lose_the_store(base::Duration span) {
   world_.simulator.trace(fmt::format("{} finds the metadata store again", name_));
 }
 
+asio::awaitable<void> ClusterNode::pause(base::Duration span) {
+  if (!serving() || gate_.paused()) co_return;
+  const auto session = life_->store->session();
+  const auto number = lives_;
+  const auto expiry = kSessionTimeout + random_.duration(0ms, 1s);
+  world_.simulator.trace(fmt::format("{} stands still", name_));
+  gate_.pause();
+  co_await world_.runtime.sleep_for(std::min<base::Duration>(span, expiry));
+  const auto same = [&] { return life_ && lives_ == number && !life_->session_forgotten; };
+  if (span > expiry && same()) {
+    store_was_lost_ = true;
+    metadata::cut_off(*world_.metadata, session);
+    metadata::expire_session(*world_.metadata, session);
+    co_await world_.runtime.sleep_for(span - expiry);
+  }
+  if (!same()) co_return;  // its end has let it go on
+  world_.simulator.trace(fmt::format("{} goes on", name_));
+  gate_.resume();
+  if (span <= expiry) co_return;
+  co_await world_.runtime.sleep_for(random_.duration(0ms, 20ms));
+  if (same()) metadata::reconnect(*world_.metadata, session);
+}
+
+void ClusterNode::stall_the_disk(base::Duration span) {
+  if (!serving()) return;
+  world_.simulator.trace(fmt::format("the disk of {} stalls", name_));
+  life_->executor.stall(span);
+}
+
 void ClusterNode::end(BrokerEnd how) {
   if (down()) return;
   Life& life = *life_;
@@ -191,6 +239,7 @@ void ClusterNode::end(BrokerEnd how) {
                                      how == BrokerEnd::clean_stop ? "is stopped"
                                      : how == BrokerEnd::kill     ? "is killed"
                                                                   : "loses its power"));
+  if (gate_.paused()) gate_.resume();
   if (how != BrokerEnd::clean_stop) {
     life.files.kill();
     forget_session(life);
@@ -198,9 +247,9 @@ void ClusterNode::end(BrokerEnd how) {
     world_.network.crash(
         name_, silent ? testing::SimNetwork::Crash::silent : testing::SimNetwork::Crash::reset);
     if (how == BrokerEnd::kill) {
-      files_.kill();
+      disk_->kill();
     } else {
-      files_.crash(random_);
+      disk_->crash(random_);
       ++boots_;
     }
   }
@@ -211,7 +260,7 @@ void ClusterNode::end(BrokerEnd how) {
 asio::awaitable<void> ClusterNode::run_stop(Life& life) {
   stuck_ = true;
   while (life.starting) co_await world_.runtime.sleep_for(10ms);
-  const auto stopped = co_await life.broker->stop();
+  const auto stopped = co_await base::run_on(*life.workers.front(), life.broker->stop());
   require(stopped.has_value(), "the stop of {} did not end: {}", name_,
           stopped ? "" : stopped.error().message());
   for (const auto& [name, value] : life.counters.snapshot())
@@ -227,6 +276,17 @@ asio::awaitable<void> ClusterNode::run_stop(Life& life) {
   life_.reset();
   store_was_lost_ = false;
   stuck_ = false;
+}
+
+ClusterNode* leading_node(const Nodes& nodes) {
+  ClusterNode* last = nullptr;
+  for (const auto& node : nodes) {
+    const auto* const controller = node->controller();
+    if (controller &&
+        (!last || controller->controller_epoch() > last->controller()->controller_epoch()))
+      last = node.get();
+  }
+  return last;
 }
 
 }  // namespace mq::sim

@@ -9,6 +9,7 @@
 #include "sim/broker_life.h"
 #include "sim/broker_machine.h"
 #include "support/crashable_file_system.h"
+#include "support/pause_gate.h"
 #include "support/sim_disk_executor.h"
 
 namespace mq::sim {
@@ -21,7 +22,7 @@ constexpr base::Duration kSessionTimeout = std::chrono::seconds(6);
 /// that ends some time after the process can no longer reach the store.
 class ClusterNode {
  public:
-  ClusterNode(BrokerMachine& world, std::int32_t id);
+  ClusterNode(BrokerMachine& world, std::int32_t id, const replication::IsrLimits& isr = {});
   ~ClusterNode();
 
   /// Begins a process; none is there.
@@ -40,6 +41,18 @@ class ClusterNode {
   void rejoin_store();
   /// The process goes on and does not reach the metadata store; its session may end meanwhile.
   asio::awaitable<void> lose_the_store(base::Duration span);
+  /// The process stands still and goes on; its session may end meanwhile, of which it hears a
+  /// little later than it goes on.
+  asio::awaitable<void> pause(base::Duration span);
+  /// Nothing that waits for its disk gets on for so long.
+  void stall_the_disk(base::Duration span);
+
+  /// The disk as it is now, for replace_disk().
+  [[nodiscard]] std::unique_ptr<testing::SimFileSystem> copy_disk() const { return disk_->clone(); }
+  /// While it is down: another one takes the place of its disk. Null: an empty one.
+  void replace_disk(std::unique_ptr<testing::SimFileSystem> disk);
+  /// Something on its disk was damaged, so that not all of it can be recovered; or is whole again.
+  void set_damaged(bool damaged) noexcept { damaged_ = damaged; }
 
   [[nodiscard]] std::int32_t id() const noexcept { return id_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -52,7 +65,7 @@ class ClusterNode {
   /// Null unless it leads the cluster and is ready.
   [[nodiscard]] controller::Controller* controller() const;
   [[nodiscard]] std::uint64_t lives() const noexcept { return lives_; }
-  [[nodiscard]] testing::SimFileSystem& files() noexcept { return files_; }
+  [[nodiscard]] testing::SimFileSystem& files() noexcept { return *disk_; }
   /// Of one that does not end.
   [[nodiscard]] bool stuck() const noexcept { return stuck_; }
 
@@ -72,12 +85,20 @@ class ClusterNode {
   std::int32_t id_;
   std::string name_;
   testing::SimRandom random_;
-  testing::SimFileSystem files_;
+  replication::IsrLimits isr_;
+  testing::PauseGate gate_{world_.simulator};
+  std::unique_ptr<testing::SimFileSystem> disk_;
   int boots_ = 1;
+  bool damaged_ = false;
   std::uint64_t lives_ = 0;
   bool store_was_lost_ = false;  ///< by the present process
   bool stuck_ = false;
   std::unique_ptr<Life> life_;
 };
+
+using Nodes = std::vector<std::unique_ptr<ClusterNode>>;
+
+/// Of those that think they are the controller, the one that was elected last; null: nobody does.
+[[nodiscard]] ClusterNode* leading_node(const Nodes& nodes);
 
 }  // namespace mq::sim

@@ -9,6 +9,8 @@
 #include "sim/clients.h"
 #include "sim/cluster_audit.h"
 #include "sim/cluster_node.h"
+#include "sim/cluster_trouble.h"
+#include "sim/replica_trouble.h"
 #include "support/run.h"
 
 namespace mq::sim {
@@ -25,6 +27,16 @@ struct ClusterTopic {
   model::Durability durability = model::Durability::disk;
 };
 
+/// Short ones for the most part, so that members leave ISRs often.
+replication::IsrLimits draw_isr_limits(testing::SimRandom& random) {
+  constexpr base::Duration kTimes[] = {1s, 1s, 2s, 2s, 4s, 10s};
+  constexpr std::int64_t kRecords[] = {50, 2000, 100'000};
+  replication::IsrLimits limits;
+  limits.lag_time = kTimes[random.below(std::size(kTimes))];
+  limits.lag_records = kRecords[random.below(std::size(kRecords))];
+  return limits;
+}
+
 class World {
  public:
   World(std::uint64_t seed, bool replicated);
@@ -37,12 +49,13 @@ class World {
   // What runs beside the clients.
   asio::awaitable<void> keep_alive(ClusterNode& node);
   asio::awaitable<void> make_trouble();
-  asio::awaitable<void> orphan_the_others();
+  asio::awaitable<void> trouble_replicas();
   asio::awaitable<void> change_topics();
   asio::awaitable<void> make(ClusterTopic& topic);
   asio::awaitable<void> remove(ClusterTopic& topic);
   void check_refusal(const ClusterTopic& topic, const protocol::Status& status);
-  BrokerEnd draw_end(const ClusterNode& node);
+  BrokerEnd draw_end(ClusterNode& node);
+  [[nodiscard]] bool trouble_is_over() const { return calm_ || ending_ || machine_.failed(); }
 
   void start_clients();
   void calm_down();
@@ -51,7 +64,6 @@ class World {
   void check_found(const SimConsumer& consumer);
   [[nodiscard]] bool caught_up();
   [[nodiscard]] bool all_serve() const;
-  [[nodiscard]] ClusterNode* leading_node();
   [[nodiscard]] ClusterNode* some_controller();
   [[nodiscard]] std::string newest_problem() const;
   [[nodiscard]] base::Uuid id_of(const std::string& name);
@@ -64,17 +76,20 @@ class World {
 
   BrokerMachine machine_;
   SharedLedger ledger_;
-  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  Nodes nodes_;
   std::optional<ClusterAudit> audit_;
+  bool replicated_;  // three brokers, and topics of which each has a copy
+  /// Of what is in memory only the power of one alone may go at a time.
+  const bool synced_ = machine_.random.chance(0.7);
+  ClusterTrouble trouble_{machine_, nodes_, [this] { return trouble_is_over(); }, !replicated_};
+  std::optional<ReplicaTrouble> replica_trouble_;
   std::vector<ClusterTopic> topics_;   // with clients, made once
   std::vector<ClusterTopic> passing_;  // without, made and deleted
   std::set<base::Uuid> deleted_;
   std::vector<std::unique_ptr<SimProducer>> producers_;
   std::vector<std::unique_ptr<SimConsumer>> consumers_;
   std::size_t tasks_ = 0;  // of the world's own
-  bool replicated_;        // three brokers, and topics of which each has a copy
-  bool power_fails_ = true;
-  bool calm_ = false;  // no more trouble
+  bool calm_ = false;      // no more trouble
   bool ending_ = false;
   bool may_go_ = true;
 };
@@ -82,11 +97,15 @@ class World {
 World::World(std::uint64_t seed, bool replicated) : machine_(seed), replicated_(replicated) {
   const auto count = replicated ? 3 : machine_.random.between(1, 3);
   machine_.bootstrap.clear();
+  const auto isr = replicated ? draw_isr_limits(machine_.random) : replication::IsrLimits();
   for (std::uint64_t i = 1; i <= count; ++i) {
-    nodes_.push_back(std::make_unique<ClusterNode>(machine_, static_cast<std::int32_t>(i)));
+    nodes_.push_back(std::make_unique<ClusterNode>(machine_, static_cast<std::int32_t>(i), isr));
     machine_.bootstrap.push_back(nodes_.back()->name() + ":9500");
   }
   audit_.emplace(machine_, nodes_);
+  if (replicated)
+    replica_trouble_.emplace(
+        machine_, nodes_, audit_->replicas(), [this] { return trouble_is_over(); }, synced_);
   ledger_.range = [this](const model::PartitionId& id) { return range_of(id); };
   ledger_.leaving = [](const std::string&) { return false; };
   machine_.simulator.on_step([this] {
@@ -117,18 +136,6 @@ std::string World::newest_problem() const {
   return text;
 }
 
-/// Of those that think they are the controller, the one that was elected last.
-ClusterNode* World::leading_node() {
-  ClusterNode* last = nullptr;
-  for (const auto& node : nodes_) {
-    const auto* const controller = node->controller();
-    if (controller &&
-        (!last || controller->controller_epoch() > last->controller()->controller_epoch()))
-      last = node.get();
-  }
-  return last;
-}
-
 /// Any of them.
 ClusterNode* World::some_controller() {
   std::vector<ClusterNode*> found;
@@ -139,7 +146,7 @@ ClusterNode* World::some_controller() {
 }
 
 base::Uuid World::id_of(const std::string& name) {
-  const auto* const node = leading_node();
+  const auto* const node = leading_node(nodes_);
   const auto topic = node && node->image() ? node->image()->find_topic(name) : nullptr;
   return topic ? topic->id : base::Uuid();
 }
@@ -175,10 +182,11 @@ bool World::read_to_the_end(const model::PartitionId& id, std::int64_t position)
          position >= leader->high_watermark().value();
 }
 
-BrokerEnd World::draw_end(const ClusterNode& node) {
+BrokerEnd World::draw_end(ClusterNode& node) {
+  if (replica_trouble_) return replica_trouble_->draw_end(node);
   const auto dice = machine_.random.below(10);
   if (dice < 3 && !node.broken()) return BrokerEnd::clean_stop;
-  return dice < 7 || !power_fails_ ? BrokerEnd::kill : BrokerEnd::power_cut;
+  return dice < 7 ? BrokerEnd::kill : BrokerEnd::power_cut;
 }
 
 /// One process after the other, with a while between them; the last one stays.
@@ -194,6 +202,7 @@ asio::awaitable<void> World::keep_alive(ClusterNode& node) {
     if (ending_ || machine_.failed()) break;
     node.end(draw_end(node));
     while (!node.down()) co_await machine_.runtime.sleep_for(10ms);
+    if (replica_trouble_) replica_trouble_->spoil_disk(node);
     const auto pause = calm_ ? base::Duration() : machine_.random.duration(0ms, 15s);
     const auto begin = machine_.runtime.now() + pause;
     while (!ending_ && !calm_ && machine_.runtime.now() < begin)
@@ -206,79 +215,15 @@ asio::awaitable<void> World::keep_alive(ClusterNode& node) {
 
 asio::awaitable<void> World::make_trouble() {
   ++tasks_;
-  while (!calm_ && !ending_ && !machine_.failed()) {
-    co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 6s));
-    if (calm_ || ending_) break;
-    auto& node = *nodes_[machine_.random.below(nodes_.size())];
-    const auto& other = *nodes_[machine_.random.below(nodes_.size())];
-    switch (machine_.random.below(7)) {
-      case 0:
-        machine_.simulator.trace("a connection is reset");
-        machine_.network.reset_one(machine_.random);
-        break;
-      case 1:
-        if (&other == &node) break;
-        machine_.simulator.trace(fmt::format("{} and {} are cut", node.name(), other.name()));
-        machine_.network.cut(node.name(), other.name());
-        co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 20s));
-        machine_.network.heal();
-        break;
-      case 2: {
-        constexpr std::uint64_t kShares[] = {10, 40, 100};
-        const auto percent = kShares[machine_.random.below(std::size(kShares))];
-        machine_.simulator.trace(fmt::format("{} % of the store's calls fail", percent));
-        machine_.set_metadata_faults(percent);
-        co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 8s));
-        machine_.set_metadata_faults(0);
-        break;
-      }
-      case 3:
-        co_await orphan_the_others();
-        break;
-      default:
-        co_await node.lose_the_store(machine_.random.duration(100ms, 20s));
-    }
-  }
+  co_await trouble_.run();
   --tasks_;
 }
 
-/// The controller dies while nobody else reaches the store, so that nobody hears of it. When they
-/// are back they find out by themselves (CTL-6).
-asio::awaitable<void> World::orphan_the_others() {
-  auto* const controller = leading_node();
-  if (!controller) co_return;
-  machine_.simulator.trace("the others will not hear that the controller dies");
-  struct Witness {
-    ClusterNode* node;
-    std::uint64_t life;
-    bool knows = false;
-  };
-  std::vector<Witness> witnesses;
-  for (const auto& node : nodes_) {
-    if (node.get() == controller || !node->serving()) continue;
-    node->cut_from_store();
-    witnesses.push_back({node.get(), node->lives()});
-  }
-  controller->end(BrokerEnd::kill);
-  co_await machine_.runtime.sleep_for(kSessionTimeout + 3s);
-  for (const auto& one : witnesses) {
-    if (one.node->lives() == one.life) one.node->rejoin_store();
-  }
-  const auto until = machine_.runtime.now() + 20s;
-  while (machine_.runtime.now() < until && !calm_ && !ending_) {
-    const auto* const leader = leading_node();
-    for (auto& one : witnesses) {
-      if (!leader || !one.node->serving()) continue;
-      const auto known = one.node->broker()->core().membership->leader();
-      one.knows = one.knows || (known && known->broker.value() == leader->id());
-    }
-    co_await machine_.runtime.sleep_for(50ms);
-  }
-  for (const auto& one : witnesses) {
-    const bool judged = one.node->serving() && one.node->lives() == one.life && !calm_ && !ending_;
-    require(!judged || one.knows, "CTL-6: {} reaches the store and does not know who leads",
-            one.node->name());
-  }
+/// Beside the other one.
+asio::awaitable<void> World::trouble_replicas() {
+  ++tasks_;
+  co_await replica_trouble_->run();
+  --tasks_;
 }
 
 asio::awaitable<void> World::change_topics() {
@@ -308,8 +253,8 @@ void World::check_refusal(const ClusterTopic& topic, const protocol::Status& sta
       WireError::not_controller,       WireError::timed_out,
       WireError::shutting_down,        WireError::partition_recovering,
       WireError::storage_full,         WireError::storage_failed};
-  const bool others_away =
-      replicated_ && status.error() == WireError::invalid_replicas && !(calm_ && all_serve());
+  // The controller may not have heard yet that they are back.
+  const bool others_away = replicated_ && status.error() == WireError::invalid_replicas;
   require(others_away || std::ranges::find(kExplained, status.error()) != std::end(kExplained),
           "{} was not changed: {}", topic.name, status.text);
 }
@@ -362,7 +307,6 @@ asio::awaitable<void> World::remove(ClusterTopic& topic) {
 
 void World::start_clients() {
   std::uint64_t number = 0;
-  if (replicated_) power_fails_ = machine_.random.chance(0.7);
   const auto topics = machine_.random.between(1, 2);
   for (std::uint64_t i = 0; i < topics; ++i) {
     auto& topic = topics_.emplace_back();
@@ -371,8 +315,7 @@ void World::start_clients() {
     Acks acks = machine_.random.chance(0.7) ? Acks::all : Acks::leader;
     if (replicated_) {
       topic.replicas = 3;
-      // What is in memory only may be lost with the power of two at once.
-      topic.durability = power_fails_ ? model::Durability::disk : model::Durability::memory;
+      topic.durability = synced_ ? model::Durability::disk : model::Durability::memory;
       acks = Acks::all;
     }
     producers_.push_back(
@@ -438,8 +381,10 @@ void World::check_all() {
 }
 
 void World::compare_replicas() {
-  const auto in_sync = [this] { return audit_->replicas().all_in_sync(); };
-  if (!wait_for(in_sync, 2min, "C7: replicas do not get into sync")) return;
+  const auto& replicas = audit_->replicas();
+  const auto in_sync = [&] { return replicas.not_in_sync().empty(); };
+  if (!wait_for(in_sync, 30s, "C7: replicas do not get into sync"))
+    return machine_.simulator.trace(replicas.not_in_sync());
   bool compared = false;
   auto compare = [](ReplicaAudit& replicas, bool& done) -> asio::awaitable<void> {
     co_await replicas.compare();
@@ -486,6 +431,8 @@ void World::run() {
   for (const auto& node : nodes_) machine_.spawn("node", keep_alive(*node));
   machine_.spawn("topics", change_topics());
   machine_.spawn("trouble", make_trouble());
+  for (int i = 0; replica_trouble_ && i < 2; ++i)
+    machine_.spawn("trouble of replicas", trouble_replicas());
   wait_for([] { return false; }, machine_.random.duration(5s, 150s), "");
   if (!machine_.failed()) calm_down();
   if (!machine_.failed()) machine_.checked([this] { check_all(); });
@@ -496,6 +443,8 @@ void World::report(Report& report) {
   report.violation = machine_.violation;
   report.trace_hash = machine_.simulator.trace_hash();
   report.steps = machine_.simulator.steps();
+  report.elections = audit_->replicas().elections();
+  report.isr_shrinks = audit_->replicas().isr_shrinks();
   for (const auto& node : nodes_) report.lives += node->lives();
   for (const auto& producer : producers_) report.records += producer->sent().delivered();
   report.trace = machine_.simulator.recent_trace();

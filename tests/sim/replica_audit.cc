@@ -11,9 +11,44 @@ namespace {
 
 namespace layout = metadata::layout;
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+using model::IsrMember;
+using model::Offset;
+using Members = std::vector<IsrMember>;
+
+std::string text_of(const Members& members) {
+  std::string all;
+  for (const auto& member : members)
+    all += fmt::format(" {}@{}", member.broker.value(), member.epoch.value());
+  return all;
+}
+
+const IsrMember* find(const Members& members, model::BrokerId broker) {
+  const auto found = std::ranges::find(members, broker, &IsrMember::broker);
+  return found == members.end() ? nullptr : &*found;
+}
+
+void mix(std::uint64_t& hash, std::int64_t value) {
+  hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15ull;
+  hash ^= hash >> 29;
+}
+
+/// `visit(log)` for every copy of the node that has a role.
+template <class Visit>
+void each_log(const ClusterNode& node, Visit visit) {
+  for (const auto& worker : node.process()->core().workers) {
+    for (const auto& [id, partition] : worker->partitions().all()) {
+      if (partition->replicated() && !partition->failure()) visit(partition->log());
+    }
+    for (const auto& [id, partition] : worker->partitions().followed()) {
+      if (!partition->failure()) visit(partition->log());
+    }
+  }
+}
 
 }  // namespace
+
+ReplicaAudit::ReplicaAudit(BrokerMachine& world, const Nodes& nodes)
+    : world_(world), nodes_(nodes), signatures_(nodes.size()) {}
 
 const ClusterNode* ReplicaAudit::node(model::BrokerId id) const {
   const auto found =
@@ -22,94 +57,192 @@ const ClusterNode* ReplicaAudit::node(model::BrokerId id) const {
 }
 
 /// What the store says of it holds for the broker as it is registered now.
-bool ReplicaAudit::registered(const model::IsrMember& member) const {
+bool ReplicaAudit::registered(const IsrMember& member) const {
   const auto epoch = world_.metadata->nodes.find(layout::broker_epoch(member.broker));
   return epoch != world_.metadata->nodes.end() && epoch->second.version == member.epoch.value();
 }
 
 /// Null when it cannot be looked at now: the process is dead, or starts.
-storage::PartitionLog* ReplicaAudit::log_of(const model::IsrMember& member,
+storage::PartitionLog* ReplicaAudit::log_of(const IsrMember& member,
                                             const model::PartitionId& id) const {
   const auto* const where = node(member.broker);
   if (!where || !where->serving() || !registered(member)) return nullptr;
-  return where->broker()->core().disks->find(id);
+  auto* const log = where->broker()->core().disks->find(id);
+  return log && !log->failure() ? log : nullptr;
 }
 
-void ReplicaAudit::wrote_state(const model::PartitionId& id,
-                               const metadata::PartitionStateValue& value) {
-  const auto text = [](const std::vector<model::IsrMember>& members) {
-    std::string all;
-    for (const auto& member : members)
-      all += fmt::format(" {}@{}", member.broker.value(), member.epoch.value());
-    return all;
-  };
+// What is written
+
+void ReplicaAudit::wrote_state(const model::PartitionId& id, const std::optional<State>& value) {
+  ++writes_;
+  if (!value) {
+    states_.erase(id);
+    return;
+  }
   world_.simulator.trace(fmt::format("the store: {} led by {} in epoch {}; ISR{}; ELR{}; once{}",
-                                     id.text(), value.leader, value.leader_epoch, text(value.isr),
-                                     text(value.elr), text(value.last_known_elr)));
+                                     id.text(), value->leader, value->leader_epoch,
+                                     text_of(value->isr), text_of(value->elr),
+                                     text_of(value->last_known_elr)));
+  const auto before = states_.find(id);
+  const auto earlier = before == states_.end() ? std::nullopt : std::optional(before->second);
+  states_[id] = *value;
+  check_members(id, *value);
+  if (earlier) check_change(id, *earlier, *value);
+  check_candidates(id, "as the store has it");
+}
+
+/// R13
+void ReplicaAudit::check_members(const model::PartitionId& id, const State& value) const {
   for (const auto& member : value.isr) {
-    const auto same = [&](const auto& other) { return other.broker == member.broker; };
-    require(std::ranges::count_if(value.isr, same) == 1, "R13: {}: broker {} is twice in the ISR",
-            id.text(), member.broker);
-    require(std::ranges::none_of(value.elr, same), "R13: {}: broker {} is in the ISR and the ELR",
+    require(std::ranges::count(value.isr, member.broker, &IsrMember::broker) == 1,
+            "R13: {}: broker {} is twice in the ISR", id.text(), member.broker);
+    require(!find(value.elr, member.broker), "R13: {}: broker {} is in the ISR and the ELR",
             id.text(), member.broker);
   }
-  if (value.leader == model::BrokerId()) return;
-  const auto leads = [&](const auto& member) { return member.broker == value.leader; };
-  const auto leader = std::ranges::find_if(value.isr, leads);
-  require(leader != value.isr.end(), "R13: {}: the leader {} is not in the ISR", id.text(),
-          value.leader);
-  auto& epoch = leader_epochs_[id];
-  if (value.leader_epoch.value() <= epoch) return;
-  epoch = value.leader_epoch.value();
-  const auto shown = shown_.find(id);
-  const auto* const log = log_of(*leader, id);
-  if (shown == shown_.end() || log == nullptr || log->failure()) return;
-  require(log->log_end_offset() >= shown->second,
-          "R1: {}: broker {} becomes leader in epoch {}, its log ends at {}, and {} was shown",
-          id.text(), value.leader, value.leader_epoch, log->log_end_offset(), shown->second);
+  require(value.leader == model::BrokerId() || find(value.isr, value.leader),
+          "R13: {}: the leader {} is not in the ISR", id.text(), value.leader);
 }
+
+void ReplicaAudit::check_change(const model::PartitionId& id, const State& before,
+                                const State& now) {
+  if (now.isr.size() < before.isr.size()) ++shrinks_;
+  if (now.leader != before.leader) ++elections_;
+  const auto shown = shown_.find(id);
+  if (shown != shown_.end() && shown->second > Offset(0)) {
+    const bool elected = now.leader != before.leader && now.leader != model::BrokerId();
+    require(!elected || find(before.isr, now.leader) || find(before.elr, now.leader),
+            "R11: {}: broker {} becomes leader and was in neither ISR{} nor ELR{}", id.text(),
+            now.leader, text_of(before.isr), text_of(before.elr));
+    require(now.loss_epoch == before.loss_epoch,
+            "R1: {}: a loss is reported in epoch {}, and somebody has all of it", id.text(),
+            now.loss_epoch);
+  }
+  // Without a new leader only the present one lets somebody in.
+  if (now.leader_epoch != before.leader_epoch) return;
+  for (const auto& member : now.isr) {
+    if (!find(before.isr, member.broker)) check_added(id, now, member);
+  }
+}
+
+/// R8
+void ReplicaAudit::check_added(const model::PartitionId& id, const State& now,
+                               const IsrMember& added) const {
+  require(registered(added), "R8: {}: broker {} gets into the ISR under epoch {} and has another",
+          id.text(), added.broker, added.epoch);
+  const auto* const log = log_of(added, id);
+  const auto start = epoch_starts_.find({id, now.leader_epoch.value()});
+  if (!log || added.broker == now.leader || start == epoch_starts_.end()) return;
+  require(log->confirmed_end() >= start->second,
+          "R8: {}: broker {} gets into the ISR with what it has up to {}; epoch {} began at {}",
+          id.text(), added.broker, log->confirmed_end(), now.leader_epoch, start->second);
+}
+
+/// R1, R4, R9: whoever may be elected has all that was shown.
+void ReplicaAudit::check_candidates(const model::PartitionId& id, const char* when) const {
+  const auto shown = shown_.find(id);
+  const auto state = states_.find(id);
+  if (shown == shown_.end() || state == states_.end()) return;
+  for (const auto* const members : {&state->second.isr, &state->second.elr}) {
+    for (const auto& member : *members) {
+      const auto* const log = log_of(member, id);
+      if (!log) continue;
+      require(log->confirmed_end() >= shown->second,
+              "R1: {} {}: candidate {} has confirmed up to {} (its log ends at {}), and {} was "
+              "shown",
+              id.text(), when, member.broker, log->confirmed_end(), log->log_end_offset(),
+              shown->second);
+    }
+  }
+}
+
+// What brokers do
 
 void ReplicaAudit::observe() {
-  for (const auto& node : nodes_) {
-    if (!node->process()) continue;
-    for (const auto& worker : node->process()->core().workers) {
-      for (const auto& [id, partition] : worker->partitions().all()) {
-        if (partition->replicated() && !partition->failure()) look_at(*node, *partition);
-      }
-    }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto now = signature(*nodes_[i]);
+    if (std::exchange(signatures_[i], now) != now && nodes_[i]->process()) look_at(*nodes_[i]);
   }
 }
 
-void ReplicaAudit::look_at(const ClusterNode& leader, const replication::Partition& partition) {
+/// Another one whenever something has moved that look_at() looks at.
+std::uint64_t ReplicaAudit::signature(const ClusterNode& node) const {
+  if (!node.process()) return 0;
+  std::uint64_t hash = 1;
+  mix(hash, static_cast<std::int64_t>(node.lives() * 2 + (node.serving() ? 1 : 0)));
+  mix(hash, static_cast<std::int64_t>(writes_));
+  for (const auto& worker : node.process()->core().workers) {
+    for (const auto& [id, partition] : worker->partitions().all()) {
+      if (!partition->replicated()) continue;
+      mix(hash, partition->high_watermark().value());
+      mix(hash, partition->leader_epoch().value());
+    }
+  }
+  each_log(node, [&](const auto& log) { mix(hash, log.log_end_offset().value()); });
+  return hash;
+}
+
+void ReplicaAudit::look_at(const ClusterNode& node) {
+  for (const auto& worker : node.process()->core().workers) {
+    for (const auto& [id, partition] : worker->partitions().all()) {
+      if (partition->replicated() && !partition->failure()) look_at_leader(node, *partition);
+    }
+  }
+  if (node.serving()) each_log(node, [&](const auto& log) { check_end(node, log); });
+}
+
+void ReplicaAudit::look_at_leader(const ClusterNode& node,
+                                  const replication::Partition& partition) {
   const auto& id = partition.id();
-  const auto stored = world_.metadata->nodes.find(layout::partition_state(id));
-  if (stored == world_.metadata->nodes.end()) return;  // deleted
+  const auto state = states_.find(id);
+  if (state == states_.end()) return;  // deleted
   const auto high_watermark = partition.high_watermark();
-  auto& seen = seen_[{leader.id(), id}];
-  const Seen now{high_watermark, stored->second.version, partition.leader_epoch().value()};
-  if (seen.high_watermark == now.high_watermark && seen.version == now.version &&
-      seen.leader_epoch == now.leader_epoch)
-    return;
-  seen = now;
+  const auto epoch = partition.leader_epoch();
+  auto& seen = seen_[{node.id(), id}];
+  const bool known = seen.life == node.lives() && seen.leader_epoch == epoch.value();
+  const bool rises = known && high_watermark > seen.high_watermark;
+  require(!known || high_watermark >= seen.high_watermark, "PAR-1: {}: {} fell from {} to {}",
+          id.text(), node.name(), seen.high_watermark, high_watermark);
+  if (!known) epoch_starts_.try_emplace({id, epoch.value()}, partition.log_end_offset());
+  seen = {node.lives(), epoch.value(), high_watermark};
   auto& shown = shown_.try_emplace(id, high_watermark).first->second;
-  shown = std::max(shown, high_watermark);
-  const auto value = metadata::decode_partition_state(stored->second.value);
-  require(value.has_value(), "the state of {} is damaged", id.text());
+  if (rises) check_rise(node, partition);
+  if (high_watermark > shown) {
+    shown = high_watermark;
+    check_candidates(id, "when the high watermark rises");
+  }
   const bool in_force =
-      value->leader.value() == leader.id() && value->leader_epoch == partition.leader_epoch();
-  if (!in_force) return;
-  for (const auto* const set : {&value->isr, &value->elr}) {
-    for (const auto& member : *set) {
-      const auto* const log = log_of(member, id);
-      if (log == nullptr || log->failure()) continue;
-      require(log->confirmed_end() >= high_watermark,
-              "R4: {}: {} shows up to {}, and candidate {} has confirmed up to {}", id.text(),
-              leader.name(), high_watermark, member.broker, log->confirmed_end());
-    }
+      state->second.leader.value() == node.id() && state->second.leader_epoch == epoch;
+  const auto latest = partition.latest();
+  require(!in_force || !latest || *latest >= shown, "R5: {}: {} tells the end {}, {} was shown",
+          id.text(), node.name(), latest ? *latest : Offset(), shown);
+}
+
+/// R4: by what members of a large enough ISR said in this very epoch.
+void ReplicaAudit::check_rise(const ClusterNode& leader,
+                              const replication::Partition& partition) const {
+  const auto& state = partition.isr_state();
+  require(state.isr.size() >= state.min_isr, "R4: {}: {} shows more with an ISR of {}",
+          partition.id().text(), leader.name(), state.isr.size());
+  for (const auto& member : state.isr) {
+    const auto* const where = node(member.broker);
+    if (!where || where == &leader || !where->serving() || !registered(member)) continue;
+    const auto& id = partition.id();
+    const auto* const follower =
+        where->broker()->core().worker_of(id).partitions().find_followed(id);
+    require(!follower || follower->following().leader_epoch >= partition.leader_epoch(),
+            "R4: {}: {} shows more in epoch {}, {} has not heard of it", id.text(), leader.name(),
+            partition.leader_epoch(), where->name());
   }
 }
 
-std::optional<model::Offset> ReplicaAudit::shown_end(const model::PartitionId& id) const {
+/// A candidate whose log becomes shorter.
+void ReplicaAudit::check_end(const ClusterNode& node, const storage::PartitionLog& log) const {
+  const auto shown = shown_.find(log.id());
+  if (shown == shown_.end() || log.log_end_offset() >= shown->second) return;
+  check_candidates(log.id(), fmt::format("when the log of {} is looked at", node.name()).c_str());
+}
+
+std::optional<Offset> ReplicaAudit::shown_end(const model::PartitionId& id) const {
   const auto shown = shown_.find(id);
   if (shown == shown_.end()) return std::nullopt;
   return shown->second;
@@ -130,34 +263,81 @@ replication::Partition* ReplicaAudit::leader_of(const model::PartitionId& id) co
   return nullptr;
 }
 
-bool ReplicaAudit::all_in_sync() const {
-  const auto image = nodes_.front()->image();
-  if (!image) return false;
-  for (const auto& [name, topic] : image->topics()) {
-    for (const auto& assignment : topic->partitions) {
-      const auto* const leader = leader_of(assignment.id);
-      if (!leader || assignment.isr.size() != assignment.replicas.size()) return false;
-      for (const auto& member : assignment.isr) {
-        const auto* const log = log_of(member, assignment.id);
-        if (!log || log->log_end_offset() != leader->log_end_offset() ||
-            leader->high_watermark() != leader->log_end_offset())
-          return false;
-      }
-    }
-  }
-  return true;
+std::vector<model::PartitionId> ReplicaAudit::partitions() const {
+  std::vector<model::PartitionId> all;
+  for (const auto& [id, state] : states_) all.push_back(id);
+  return all;
 }
 
-asio::awaitable<std::string> ReplicaAudit::content(storage::PartitionLog* log, model::Offset from,
-                                                   model::Offset to) {
+bool ReplicaAudit::others_have_all(const ClusterNode& loser) const {
+  return std::ranges::all_of(shown_, [&](const auto& entry) {
+    const auto state = states_.find(entry.first);
+    if (state == states_.end()) return true;
+    return std::ranges::any_of(state->second.isr, [&](const auto& member) {
+      return member.broker.value() != loser.id() && log_of(member, entry.first) != nullptr;
+    });
+  });
+}
+
+bool ReplicaAudit::has_all(const ClusterNode& node) const {
+  return node.serving() && std::ranges::all_of(shown_, [&](const auto& entry) {
+           const auto state = states_.find(entry.first);
+           if (state == states_.end()) return true;
+           const auto* const member = find(state->second.isr, model::BrokerId(node.id()));
+           return member && log_of(*member, entry.first) != nullptr;
+         });
+}
+
+// Once all is calm
+
+std::string ReplicaAudit::not_in_sync() const {
+  const auto image = nodes_.front()->image();
+  if (!image) return "no image";
+  for (const auto& [name, topic] : image->topics()) {
+    for (const auto& assignment : topic->partitions) {
+      if (auto why = not_in_sync(assignment); !why.empty())
+        return fmt::format("{}-{}: {}", name, assignment.id.partition, why);
+    }
+  }
+  return {};
+}
+
+std::string ReplicaAudit::not_in_sync(const metadata::PartitionAssignment& assignment) const {
+  const auto* const leader = leader_of(assignment.id);
+  if (!leader) return "nobody leads";
+  if (assignment.isr.size() != assignment.replicas.size())
+    return fmt::format("in sync are{}", text_of(assignment.isr));
+  for (const auto& member : assignment.isr) {
+    const auto* const log = log_of(member, assignment.id);
+    if (!log) return fmt::format("broker {} has no log", member.broker);
+    if (log->log_end_offset() != leader->log_end_offset())
+      return fmt::format("the log of broker {} ends at {}, the leader's at {}", member.broker,
+                         log->log_end_offset(), leader->log_end_offset());
+  }
+  if (leader->high_watermark() == leader->log_end_offset()) return {};
+  return fmt::format("{} of {} are confirmed", leader->high_watermark(), leader->log_end_offset());
+}
+
+/// The bytes, walked batch by batch.
+asio::awaitable<std::string> ReplicaAudit::content(storage::PartitionLog* log, Offset from,
+                                                   Offset to) const {
   std::string bytes;
   while (from < to) {
-    const auto piece = co_await log->read_from_disk(from, to, kReadBytes);
+    const auto piece = co_await log->read_from_disk(from, to, std::size_t{1} << 20);
     require(piece.has_value(), "L2: {} cannot be read at {}: {}", log->id().text(), from,
             piece ? "" : piece.error().message());
-    for (const auto& batches : piece->batches) bytes.append(base::as_text(batches.bytes));
-    require(piece->end_offset > from, "L1: {} has nothing at {}", log->id().text(), from);
-    from = piece->end_offset;
+    for (const auto& batches : piece->batches) {
+      for (auto rest = batches.bytes; !rest.empty();) {
+        const auto batch = model::RecordBatchView::parse_first(rest);
+        require(batch.has_value(), "L3: {} has a bad batch at {}", log->id().text(), from);
+        require(batch->base_offset() == from, "L1: {} has {} behind {}", log->id().text(),
+                batch->base_offset(), from);
+        from = batch->end_offset();
+        bytes.append(base::as_text(batch->bytes()));
+        rest = rest.subspan(batch->bytes().size());
+      }
+    }
+    require(piece->end_offset == from, "L1: {} has nothing at {}", log->id().text(), from);
   }
   co_return bytes;
 }

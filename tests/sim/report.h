@@ -13,8 +13,10 @@ struct Report {
   std::string trace;      ///< the newest events, of a failed seed
   std::uint64_t trace_hash = 0;
   std::uint64_t steps = 0;
-  std::uint64_t lives = 0;    ///< process starts
-  std::uint64_t records = 0;  ///< appended, or acknowledged
+  std::uint64_t lives = 0;        ///< process starts
+  std::uint64_t records = 0;      ///< appended, or acknowledged
+  std::uint64_t elections = 0;    ///< changes of leaders
+  std::uint64_t isr_shrinks = 0;  ///< with them or without
 
   [[nodiscard]] bool ok() const noexcept { return violation.empty(); }
 };

@@ -61,6 +61,13 @@ void describe_damage(const metadata::ClusterImage& image, DescribeBrokerResponse
 
 constexpr std::size_t kLossesNamed = 5;
 
+std::string lost_range(const metadata::PartitionAssignment& partition) {
+  if (partition.loss_start.value() < 0) return {};
+  if (partition.loss_end.value() < 0)
+    return fmt::format("from offset {} on, ", partition.loss_start);
+  return fmt::format("offsets {} to {}, ", partition.loss_start, partition.loss_end.value() - 1);
+}
+
 /// Any broker says it of all partitions, so that it is seen while whoever lost them is away.
 void describe_losses(const metadata::ClusterImage& image, DescribeBrokerResponse& response) {
   std::vector<std::string> names;
@@ -69,8 +76,8 @@ void describe_losses(const metadata::ClusterImage& image, DescribeBrokerResponse
     for (const auto& partition : topic->partitions) {
       if (partition.loss_epoch == model::LeaderEpoch()) continue;
       if (names.size() < kLossesNamed)
-        names.push_back(fmt::format("{}/{} (leader epoch {})", name, partition.id.partition,
-                                    partition.loss_epoch));
+        names.push_back(fmt::format("{}/{} ({}leader epoch {})", name, partition.id.partition,
+                                    lost_range(partition), partition.loss_epoch));
       else
         ++more;
     }
@@ -79,8 +86,8 @@ void describe_losses(const metadata::ClusterImage& image, DescribeBrokerResponse
   response.alerts.push_back(
       {"records", 3,
        fmt::format("records may be lost: {}{}; the only replica that could lead could not say that "
-                   "nothing of it is missing, as after a disk was emptied. mqctl partition "
-                   "acknowledge-loss ends this alarm",
+                   "nothing of it is missing, as after a disk was emptied, or unclean_election let "
+                   "it lead. mqctl partition acknowledge-loss ends this alarm",
                    fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
 }
 

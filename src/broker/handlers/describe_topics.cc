@@ -43,6 +43,8 @@ protocol::PartitionDescription describe(const Core& core,
   out.in_sync = numbers_of(assignment.isr);
   out.min_isr = assignment.min_isr;
   out.loss_epoch = assignment.loss_epoch.value();
+  out.loss_start = assignment.loss_start.value();
+  out.loss_end = assignment.loss_end.value();
   if (!core.answers_for(assignment)) return out;  // its leader knows
   const auto found = facts.find(assignment.id);
   const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
@@ -65,8 +67,11 @@ protocol::TopicDescription describe(const Core& core, const metadata::TopicInfo&
   out.name = topic.name;
   out.id = topic.id;
   for (const auto& setting : model::topic_setting_names()) {
-    out.settings.push_back({setting, model::topic_setting_text(topic.settings, setting),
-                            origin_of(core, topic, setting)});
+    auto value = model::topic_setting_text(topic.settings, setting);
+    // The only one that is in force as it was given: no log goes by it.
+    const auto given = topic.overrides.find(setting);
+    if (setting == "unclean_election" && given != topic.overrides.end()) value = given->second;
+    out.settings.push_back({setting, std::move(value), origin_of(core, topic, setting)});
   }
   for (const auto& assignment : topic.visible())
     out.partitions.push_back(describe(core, assignment, facts));

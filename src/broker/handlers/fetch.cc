@@ -28,12 +28,13 @@ struct Operation {
 
   Request request;
   std::vector<Item> items;
+  std::string rack;  ///< of the client; empty: leaders only
   std::size_t bytes_max = 0;
   std::size_t bytes_min = 0;
   std::size_t round_max = 0;  ///< bytes_max, or less while the answer budget is spent
   std::size_t first = 0;      ///< where a round begins, so that no partition is always last
   std::size_t bytes = 0;      ///< found in this round
-  bool failed = false;        ///< an entry has an error: it is told at once
+  bool failed = false;        ///< an entry has an error, or is to be asked elsewhere: told at once
   bool disk_read_done = false;
 
   /// The first batch always comes, whatever its size.
@@ -50,7 +51,33 @@ struct Operation {
   }
 };
 
-void set_error(const Worker& worker, Item& item, const replication::Partition* partition,
+/// The leader's replica, or one that follows it if that is good enough.
+std::shared_ptr<replication::Readable> replica_of(Worker& worker, const Operation& fetch,
+                                                  const Item& item) {
+  const auto& id = item.entry.partition;
+  if (auto led = worker.partitions().share(id)) return led;
+  if (fetch.rack.empty() || item.entry.of_leader) return nullptr;
+  return worker.partitions().share_followed(id);
+}
+
+/// The client's rack is another one than this leader's, and a replica there has the same.
+void name_nearer_replica(Worker& worker, Operation& fetch, Item& item) {
+  const Core& core = worker.core();
+  if (fetch.rack.empty() || item.entry.of_leader || fetch.rack == core.rack) return;
+  const auto* led = worker.partitions().find(item.entry.partition);
+  if (!led || !led->replicated()) return;
+  const auto image = core.image();
+  const auto near = [&](model::BrokerId id) {
+    const auto* broker = image->find_broker(id);
+    return broker && broker->alive && broker->rack == fetch.rack;
+  };
+  const auto nearer = led->reader_near(item.entry.offset, near);
+  if (!nearer) return;
+  item.result.nearer_replica = nearer->value();
+  fetch.failed = true;
+}
+
+void set_error(const Worker& worker, Item& item, const replication::Readable* partition,
                base::Error error) {
   const Core& core = worker.core();
   const auto name = core.partition_name(item.entry.partition);
@@ -77,7 +104,7 @@ void look(Worker& worker, Operation& fetch, Item& item) {
   item.needs_disk = false;
   item.result.partition = item.entry.partition;
   item.result.status.broker = worker.core().id.value();
-  auto* partition = worker.partitions().find(item.entry.partition);
+  const auto partition = replica_of(worker, fetch, item);
   if (!partition) {
     item.result.status = worker.core().missing(item.entry.partition);
     fetch.failed = true;
@@ -89,14 +116,15 @@ void look(Worker& worker, Operation& fetch, Item& item) {
       partition->latest().has_value() ? item.high_watermark : model::Offset();
   item.result.log_start_offset = partition->log_start_offset();
   item.result.leader_epoch = partition->leader_epoch();
-  if (fetch.full()) return;
+  name_nearer_replica(worker, fetch, item);
+  if (fetch.full() || item.result.nearer_replica >= 0) return;
   auto data = partition->read(item.entry.offset, fetch.limit(item));
   if (data) return take(fetch, item, *std::move(data));
   if (data.error() == make_error_code(storage::StorageErrc::not_cached)) {
     item.needs_disk = true;
     return;
   }
-  set_error(worker, item, partition, data.error());
+  set_error(worker, item, partition.get(), data.error());
   fetch.failed = true;
 }
 
@@ -113,7 +141,7 @@ asio::awaitable<void> look_at_own(Worker& worker, Operation& fetch) {
   }
   if (!cold || fetch.disk_read_done || fetch.full()) co_return;
   fetch.disk_read_done = true;
-  const auto partition = worker.partitions().share(cold->entry.partition);
+  const auto partition = replica_of(worker, fetch, *cold);
   worker.core().hot.fetch_disk_reads.add();
   auto data = co_await partition->read_from_disk(cold->entry.offset, fetch.limit(*cold));
   if (data) {
@@ -135,9 +163,9 @@ asio::awaitable<void> look_everywhere(Operation& fetch) {
 }
 
 /// True if a round would find anything new: the answer, or an error.
-bool anything(Worker& worker, const Item& item) {
-  const auto* partition = worker.partitions().find(item.entry.partition);
-  return !partition || partition->failure() || partition->high_watermark() != item.high_watermark ||
+bool anything(const replication::Readable* partition, const Item& item) {
+  return !partition || partition->unreadable() ||
+         partition->high_watermark() != item.high_watermark ||
          item.entry.offset < partition->log_start_offset();
 }
 
@@ -148,11 +176,12 @@ asio::awaitable<void> leave_waiters(Worker& worker, Operation& fetch,
   const Core& core = worker.core();
   for (const Item& item : fetch.items) {
     if (core.workers.size() > 1 && &core.worker_of(item.entry.partition) != &worker) continue;
-    if (anything(worker, item)) {
+    const auto partition = replica_of(worker, fetch, item);
+    if (anything(partition.get(), item)) {
       wait->wake_from(worker.runtime());
       break;
     }
-    wait->wait_for(worker, *worker.partitions().find(item.entry.partition), item.high_watermark);
+    wait->wait_for(worker, *partition, item.high_watermark);
   }
   co_return;
 }
@@ -266,6 +295,7 @@ void handle_fetch(Request request) {
   auto operation = std::make_shared<Operation>(std::move(request));
   operation->bytes_max = std::min<std::size_t>(ask->bytes_max, limits.fetch_bytes);
   operation->bytes_min = ask->bytes_min;
+  operation->rack = std::move(ask->rack);
   operation->first = operation->request.head().correlation_id % ask->entries.size();
   operation->items.resize(ask->entries.size());
   for (std::size_t i = 0; i < ask->entries.size(); ++i) {

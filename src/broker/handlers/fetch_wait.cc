@@ -2,7 +2,7 @@
 
 namespace mq::broker {
 
-void FetchWait::wait_for(Worker& worker, replication::Partition& partition, model::Offset wanted) {
+void FetchWait::wait_for(Worker& worker, replication::Readable& partition, model::Offset wanted) {
   Node& node = nodes_[worker.index()].emplace_back(*this, worker.runtime());
   node.wanted = wanted;
   partition.add_waiter(node);

@@ -18,7 +18,7 @@ class FetchWait final : public ConnectionWaiter, public std::enable_shared_from_
 
   /// On the partition's worker: wakes once its high watermark has passed `wanted` or its state
   /// changed.
-  void wait_for(Worker& worker, replication::Partition& partition, model::Offset wanted);
+  void wait_for(Worker& worker, replication::Readable& partition, model::Offset wanted);
   /// From the thread of `here`, a worker's runtime.
   void wake_from(base::Runtime& here);
 

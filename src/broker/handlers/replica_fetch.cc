@@ -32,6 +32,7 @@ protocol::Status check(const Core& core, const protocol::ReplicaFetchRequest& as
 void handle_replica_fetch(Request request) {
   auto ask = protocol::decode_replica_fetch_request(request.header());
   if (!ask) return request.fail(WireError::malformed_request, "ReplicaFetch does not parse");
+  if (request.connection().take_elsewhere(ask->subscribe, request)) return;
   auto& session = request.connection().replica_session();
   auto status = check(request.core(), *ask);
   if (!status.ok()) return session.refuse(std::move(request), std::move(status));

@@ -38,10 +38,62 @@ asio::awaitable<TrimResult> trim(Worker& worker, TrimEntry entry) {
   co_return result;
 }
 
+/// What is trimmed here and has to be gone everywhere.
+struct Trimmed {
+  model::PartitionId partition;
+  model::Offset log_start;
+  base::TimePoint deadline;
+};
+
+std::string names(const std::vector<model::BrokerId>& brokers) {
+  std::string text;
+  for (const auto id : brokers) text += fmt::format("{}{}", text.empty() ? "" : ", ", id);
+  return text;
+}
+
+/// Whoever leads next must not begin below what was answered.
+asio::awaitable<protocol::Status> wait_for_isr(Worker& worker, Trimmed trimmed) {
+  const Core& core = worker.core();
+  const auto partition = worker.partitions().share(trimmed.partition);
+  if (!partition) co_return core.missing(trimmed.partition);
+  const auto done = co_await partition->trimmed_everywhere(trimmed.log_start, trimmed.deadline);
+  if (done) {
+    protocol::Status ok;
+    ok.broker = core.id.value();
+    co_return ok;
+  }
+  std::string text = fmt::format("{}: it begins at {} here, but ",
+                                 core.partition_name(trimmed.partition), trimmed.log_start);
+  if (done.error() == make_error_code(replication::ReplicationErrc::timed_out)) {
+    text += fmt::format("broker {} has not removed the records yet",
+                        names(partition->not_trimmed(trimmed.log_start)));
+  } else {
+    text += done.error().message();
+  }
+  co_return core.status(to_wire(done.error()), std::move(text));
+}
+
+/// Waits for the ISRs of all that were trimmed at the same time.
+asio::awaitable<void> wait_for_isrs(const Core& core, protocol::TrimPartitionsResponse& response,
+                                    base::TimePoint deadline) {
+  std::vector<Trimmed> trimmed;
+  std::vector<TrimResult*> results;
+  for (auto& result : response.results) {
+    if (!result.status.ok()) continue;
+    trimmed.push_back({result.partition, result.log_start_offset, deadline});
+    results.push_back(&result);
+  }
+  std::vector<protocol::Status> statuses;
+  co_await handle_entries(core, trimmed, statuses, &wait_for_isr);
+  for (std::size_t i = 0; i < results.size(); ++i) results[i]->status = std::move(statuses[i]);
+}
+
 asio::awaitable<void> answer(Request request, protocol::TrimPartitionsRequest ask) {
   Core& core = request.core();
+  const auto deadline = request.deadline_for_answer(ask.envelope.deadline_ms);
   protocol::TrimPartitionsResponse response;
   co_await handle_entries(core, ask.entries, response.results, &trim);
+  co_await wait_for_isrs(core, response, deadline);
   for (const auto& result : response.results) {
     if (result.status.ok())
       base::log_info("broker", "{} was trimmed to {} by {}", core.partition_name(result.partition),

@@ -47,6 +47,8 @@ PartitionDescription to_public(const protocol::PartitionDescription& from) {
   to.note = from.note;
   to.min_isr = from.min_isr;
   to.loss_epoch = from.loss_epoch;
+  to.loss_start = from.loss_start;
+  to.loss_end = from.loss_end;
   for (const auto& follower : from.followers)
     to.followers.push_back({follower.broker, follower.confirmed_end, Duration(follower.behind_ms)});
   return to;

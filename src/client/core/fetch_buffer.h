@@ -58,6 +58,10 @@ struct ReadPartition {
   bool in_flight = false;
   int failures = 0;
   base::TimePoint retry_at{};
+  /// A broker in the client's rack that the leader has named; -1: none.
+  std::int32_t nearer_replica = -1;
+  /// Until then the leader is asked, whomever it names.
+  base::TimePoint leader_until{};
 };
 using ReadPartitionPtr = std::shared_ptr<ReadPartition>;
 

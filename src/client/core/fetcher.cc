@@ -15,6 +15,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBackOffMin{20};
 constexpr milliseconds kBackOffMax{1000};
+/// After a nearer replica has failed.
+constexpr milliseconds kAtLeader{10'000};
 
 std::string partition_text(const ReadPartition& partition) {
   return fmt::format("{}/{}", partition.name.topic, partition.name.partition);
@@ -73,7 +75,7 @@ void Fetcher::wake_once() {
                                    fmt::format("topic '{}' was deleted", partition->name.topic)));
       continue;
     }
-    ready[core_.metadata.leader(partition->id)].push_back(partition);
+    ready[broker_for(*partition)].push_back(partition);
   }
   if (ready.empty() || !buffer_.has_room()) return;
   for (const auto& [broker, partitions] : ready) {
@@ -81,6 +83,30 @@ void Fetcher::wake_once() {
     for (std::size_t i = 0; i < all.size(); i += kEntriesAtOnce)
       fetch(broker, all.subspan(i, std::min(kEntriesAtOnce, all.size() - i)));
   }
+}
+
+std::int32_t Fetcher::broker_for(ReadPartition& partition) {
+  const auto replica = partition.nearer_replica;
+  if (replica >= 0) {
+    if (core_.pool.find(replica)) return replica;
+    if (core_.pool.trouble(replica)) {
+      back_to_leader(partition);
+    } else {
+      core_.pool.want(replica);  // until then the leader serves
+    }
+  }
+  return core_.metadata.leader(partition.id);
+}
+
+void Fetcher::go_to(ReadPartition& partition, std::int32_t replica) {
+  if (partition.nearer_replica >= 0 || core_.runtime.now() < partition.leader_until) return;
+  partition.nearer_replica = replica;
+  core_.pool.want(replica);
+}
+
+void Fetcher::back_to_leader(ReadPartition& partition) {
+  partition.nearer_replica = -1;
+  partition.leader_until = core_.runtime.now() + kAtLeader;
 }
 
 void Fetcher::fetch(std::int32_t broker, std::span<const ReadPartitionPtr> partitions) {
@@ -109,11 +135,19 @@ void Fetcher::fetch(std::int32_t broker, std::span<const ReadPartitionPtr> parti
   const auto bytes_max = static_cast<std::uint32_t>(config_.fetch_bytes);
   request.wait_ms = static_cast<std::uint32_t>(config_.fetch_wait.count());
   request.bytes_max = bytes_max;
+  request.rack = config_.rack;
   for (const ReadPartitionPtr& partition : partitions) {
-    request.entries.push_back(
-        protocol::FetchEntry{partition->id, model::Offset(partition->fetch_offset), bytes_max});
+    const bool nearer = partition->nearer_replica == broker;
+    auto& entry = request.entries.emplace_back();
+    entry.partition = partition->id;
+    entry.offset = model::Offset(partition->fetch_offset);
+    entry.bytes_max = bytes_max;
+    // It has named one that cannot be asked yet, or was of no use.
+    entry.of_leader = !nearer && (partition->nearer_replica >= 0 ||
+                                  core_.runtime.now() < partition->leader_until);
+    const bool leads = core_.metadata.leader(partition->id) == broker;
     fetch->asked.emplace(partition->id, Asked{partition, partition->fetch_generation,
-                                              partition->fetch_offset, false});
+                                              partition->fetch_offset, false, leads || !nearer});
     partition->in_flight = true;
   }
   net::ClientRequest message;
@@ -131,7 +165,10 @@ void Fetcher::answered(const FetchPtr& fetch, base::Result<net::Frame> frame) {
   if (stopped_) return;
   if (!frame) {
     set_trouble(from_transport(frame.error(), fetch->where));
-    for (const auto& [id, asked] : fetch->asked) core_.metadata.refresh_soon(id.topic);
+    for (const auto& [id, asked] : fetch->asked) {
+      if (!asked.of_leader) back_to_leader(*asked.partition);
+      core_.metadata.refresh_soon(id.topic);
+    }
     ended(fetch);
     return;
   }
@@ -149,6 +186,7 @@ void Fetcher::take(const FetchPtr& fetch, const net::Frame& frame) {
   if (!response) {
     set_trouble(response.error());
     for (auto& [id, asked] : fetch->asked) {
+      if (!asked.of_leader) back_to_leader(*asked.partition);
       back_off(*asked.partition);
       if (response.error().retriable) core_.metadata.refresh_soon(id.topic);
     }
@@ -174,6 +212,8 @@ void Fetcher::take(const FetchPtr& fetch, const net::Frame& frame) {
     } else {
       found->second.partition->failures = 0;
     }
+    if (result.nearer_replica >= 0 && result.status.ok())
+      go_to(*found->second.partition, result.nearer_replica);
   }
 }
 
@@ -198,6 +238,8 @@ void Fetcher::take_data(Asked& asked, FetchedChunk chunk, const std::string& whe
 
 void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const std::string& where) {
   ReadPartition& partition = *asked.partition;
+  // What it cannot serve the leader can, or it knows better why not.
+  if (!asked.of_leader) return back_to_leader(partition);
   const bool out_of_range = result.status.error() == protocol::WireError::offset_out_of_range;
   const bool to_start = partition.from_start || config_.on_out_of_range == OnOutOfRange::earliest;
   if (out_of_range && (to_start || config_.on_out_of_range != OnOutOfRange::fail)) {

@@ -16,7 +16,9 @@
 namespace mq::client {
 
 /// Keeps a fetch out for every partition that is read, as long as the buffer has room: per broker
-/// one long poll over all partitions that were ready at the same time. On the client's runtime;
+/// one long poll over all partitions that were ready at the same time. Asked are the leaders, or
+/// replicas in the client's rack that they name; whatever such a one does not have or say is asked
+/// of the leader again, which alone can say what is out of range. On the client's runtime;
 /// trouble() from any thread.
 class Fetcher {
  public:
@@ -38,6 +40,7 @@ class Fetcher {
     std::uint64_t generation = 0;
     std::int64_t offset = 0;
     bool answered = false;
+    bool of_leader = true;
   };
   struct Fetch {
     std::string where;
@@ -52,6 +55,9 @@ class Fetcher {
   void take(const FetchPtr& fetch, const net::Frame& frame);
   void take_data(Asked& asked, FetchedChunk chunk, const std::string& where);
   void refused(Asked& asked, const protocol::FetchResult& result, const std::string& where);
+  [[nodiscard]] std::int32_t broker_for(ReadPartition& partition);
+  void go_to(ReadPartition& partition, std::int32_t replica);
+  void back_to_leader(ReadPartition& partition);
   void back_off(ReadPartition& partition);
   void wake_at(base::TimePoint due);
   void set_trouble(std::optional<Error> error);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "broker/membership.h"
 #include "data_client.h"
 
 namespace mq::broker {
@@ -85,6 +86,39 @@ TEST_F(HandOverTest, AConnectionMovesOnceToTheWorkerOfItsPartitions) {
   const auto fetched = testing::fetch(client, {{from(away, 0), from(back, 0)}});
   EXPECT_EQ(fetched.results[0].high_watermark, Offset(40));
   EXPECT_EQ(fetched.results[1].high_watermark, Offset(40));
+}
+
+TEST_F(HandOverTest, AFollowersConnectionMovesWithItsFirstRequest) {
+  start();
+  const auto image = world.broker->core().image();
+  metadata::ImageChange change;
+  change.brokers = image->brokers();
+  change.brokers->push_back({model::BrokerId(2), model::BrokerEpoch(77), {"follower", 1}, true});
+  world.broker->core().membership->view().publish(std::make_shared<metadata::ClusterImage>(
+      image->with(std::move(change), image->version() + 1)));
+  world.run_for(milliseconds(10));
+  auto follower = world.connect();
+  follower.hello();
+  Worker& first = worker_with_connection();
+  const PartitionId away = partitions(first, false).front();
+  protocol::ReplicaFetchRequest request;
+  request.broker = 2;
+  request.broker_epoch = 77;
+  request.wait_ms = 500;
+  request.bytes_max = 1 << 20;
+  request.subscribe.push_back(
+      {away, 1, model::LeaderEpoch(1), model::LeaderEpoch(-1), Offset(0), Offset(0), Offset(0)});
+  const auto sent = follower.send(protocol::ApiKey::replica_fetch, protocol::encode(request));
+  request.subscribe.clear();
+  follower.send(protocol::ApiKey::replica_fetch, protocol::encode(request));
+  const auto answer = follower.receive(seconds(2));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->head.correlation_id, sent);
+  const auto response = protocol::decode_replica_fetch_response(answer->header_bytes());
+  EXPECT_EQ(response->results.size(), 1U);  // it has no followers: told by name
+  EXPECT_EQ(moved(), 1);
+  EXPECT_EQ(&worker_with_connection(), &world.broker->core().worker_of(away));
+  EXPECT_TRUE(follower.receive(seconds(2)));
 }
 
 TEST_F(HandOverTest, WithPartitionsOfAllWorkersAConnectionStays) {

@@ -7,6 +7,7 @@
 #include "base/mutants.h"
 #include "broker/membership.h"
 #include "data_client.h"
+#include "protocol/trim_partitions.h"
 
 namespace mq::broker {
 namespace {
@@ -444,6 +445,131 @@ TEST_P(ReplicaFetchTest, MuchIsSentInPiecesThatFollowEachOther) {
   }
   EXPECT_EQ(end, 400);
   EXPECT_GT(answers, 15);
+}
+
+TEST_P(ReplicaFetchTest, ATrimIsAnsweredOnceTheWholeIsrBeginsThere) {
+  const auto id = replicated_topic("orders");
+  auto follower = client(1);
+  auto producer = client(2);
+  auto admin = client(3);
+  subscribe(follower, from(id, 0));
+  testing::send_produce(producer, {{id, 0, testing::make_batch(3)}}, protocol::Acks::leader);
+  auto ask = request();
+  ask.positions = {has(id, 3)};
+  send(follower, request());
+  send(follower, ask);
+  world.run_for(milliseconds(50));
+  protocol::TrimPartitionsRequest trim;
+  trim.envelope.deadline_ms = 2'000;
+  trim.entries = {{id, Offset(2)}};
+  const auto send_trim = [&] {
+    admin.send(protocol::ApiKey::trim_partitions, protocol::encode(trim));
+  };
+  send_trim();
+  EXPECT_FALSE(admin.receive(seconds(1)));
+  const auto late = admin.receive(seconds(2));
+  ASSERT_TRUE(late);
+  const auto refused = protocol::decode_trim_partitions_response(late->header_bytes());
+  EXPECT_EQ(refused->results[0].status.error(), WireError::timed_out);
+  EXPECT_EQ(refused->results[0].status.text,
+            "orders-0: it begins at 2 here, but broker 2 has not removed the records yet");
+  send_trim();
+  world.run_for(milliseconds(50));
+  ask.positions[0].log_start = Offset(2);
+  send(follower, ask);
+  const auto answer = admin.receive(milliseconds(200));
+  ASSERT_TRUE(answer);
+  const auto done = protocol::decode_trim_partitions_response(answer->header_bytes());
+  EXPECT_TRUE(done->results[0].status.ok()) << done->results[0].status.text;
+  EXPECT_EQ(done->results[0].log_start_offset, Offset(2));
+}
+
+TEST_P(ReplicaFetchTest, AReplicaNearTheConsumerIsNamed) {
+  const auto id = replicated_topic("orders");
+  auto image = core().image();
+  metadata::ImageChange change;
+  change.brokers = image->brokers();
+  change.brokers->back().rack = "b";
+  core().membership->view().publish(std::make_shared<metadata::ClusterImage>(
+      image->with(std::move(change), image->version() + 1)));
+  auto follower = client(1);
+  auto consumer = client(2);
+  const auto fetch = [&](const std::string& rack, bool of_leader) {
+    protocol::FetchRequest ask;
+    ask.wait_ms = 100;
+    ask.bytes_max = 1 << 20;
+    ask.rack = rack;
+    ask.entries = {testing::from(id, 0)};
+    ask.entries[0].of_leader = of_leader;
+    const auto answer = consumer.call(protocol::ApiKey::fetch, protocol::encode(ask));
+    return protocol::decode_fetch_response(answer.header_bytes())->results.at(0);
+  };
+  EXPECT_EQ(fetch("b", false).nearer_replica, -1);  // it has not fetched in this epoch
+  subscribe(follower, from(id, 0));
+  EXPECT_EQ(fetch("b", false).nearer_replica, kFollower.broker.value());
+  EXPECT_EQ(fetch("b", true).nearer_replica, -1);
+  EXPECT_EQ(fetch("a", false).nearer_replica, -1);
+  EXPECT_EQ(fetch("", false).nearer_replica, -1);
+}
+
+/// With a megabyte a second for those that are not in sync.
+struct CatchUpPaceTest : ReplicaFetchTest {
+  void SetUp() override {
+    world.limits.catch_up_bytes_per_second = 1U << 20;
+    ReplicaFetchTest::SetUp();
+  }
+  /// How long it takes to get all of `id`.
+  base::Duration catch_up(const PartitionId& id, std::int64_t records) {
+    auto follower = client(1);
+    const auto began = world.simulator.now();
+    auto ask = request();
+    ask.subscribe = {from(id, 0)};
+    send(follower, ask);
+    std::int64_t end = 0;
+    for (int answers = 0; end < records && answers < 200; ++answers) {
+      const auto news = receive(follower, seconds(10));
+      if (!news) break;
+      for (base::Bytes rest(news->payload); !rest.empty();) {
+        const auto batch = model::RecordBatchView::parse_first(rest);
+        EXPECT_EQ(batch->base_offset(), Offset(end));
+        end = batch->end_offset().value();
+        rest = rest.subspan(batch->batch_bytes());
+      }
+      auto next = request();
+      next.positions = {has(id, end)};
+      send(follower, next);
+    }
+    EXPECT_EQ(end, records);
+    return world.simulator.now() - began;
+  }
+  PartitionId filled_topic(std::vector<IsrMember> isr) {
+    const PartitionId id{world.create_topic("orders"), 0};
+    know_follower();
+    replicate(id, std::move(isr));
+    auto producer = client(2);
+    for (std::uint64_t i = 0; i < 80; ++i) {
+      const auto done = testing::produce(producer, {{id, i, testing::make_batch(10, 5000)}},
+                                         protocol::Acks::leader);
+      EXPECT_TRUE(done[0].status.ok());
+    }
+    return id;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Workers, CatchUpPaceTest, ::testing::Values(1, 2));
+
+TEST_P(CatchUpPaceTest, AReplicaThatIsNotInSyncKeepsToIt) {
+  const auto id = filled_topic({leader()});
+  const auto took = catch_up(id, 800);  // 4 MB
+  EXPECT_GE(took, seconds(2));
+  EXPECT_LE(took, seconds(5));
+  EXPECT_GE(world.counter("replica_catch_up_bytes_total"), 2'000'000);
+}
+
+TEST_P(CatchUpPaceTest, OneThatIsInSyncDoesNot) {
+  const auto id = filled_topic({leader(), kFollower});
+  EXPECT_LE(catch_up(id, 800), seconds(1));
+  EXPECT_EQ(world.counter("replica_catch_up_bytes_total"), 0);
 }
 
 TEST_P(ReplicaFetchTest, WhatLiesOnTheDiskHoldsUpNobody) {

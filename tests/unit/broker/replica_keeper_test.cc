@@ -152,6 +152,42 @@ TEST_P(ReplicaKeeperTest, ALeaderThatIsBehindTheLogIsNotFollowed) {
   EXPECT_NE(followed(), nullptr);
 }
 
+// PAR-3
+TEST_P(ReplicaKeeperTest, AConsumerThatSaysItsRackReadsFromAFollower) {
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  show(kOther, LeaderEpoch(100));
+  ASSERT_NE(followed(), nullptr);
+  const auto fetch = [&](std::int64_t offset, bool of_leader = false) {
+    protocol::FetchRequest ask;
+    ask.wait_ms = 100;
+    ask.bytes_max = 1 << 20;
+    ask.rack = "a";
+    ask.entries = {testing::from(id, offset)};
+    ask.entries[0].of_leader = of_leader;
+    const auto answer = one.call(protocol::ApiKey::fetch, protocol::encode(ask));
+    return protocol::decode_fetch_response(answer.header_bytes())->results.at(0);
+  };
+  // It has not heard from its leader.
+  EXPECT_EQ(fetch(0).status.error(), WireError::offset_not_available);
+  const auto subscribe = followed()->subscribe(1);
+  ASSERT_TRUE(subscribe);
+  protocol::ReplicaFetchResult result;
+  result.partition = id;
+  result.number = 1;
+  result.leader_epoch = LeaderEpoch(100);
+  result.high_watermark = Offset(3);
+  result.log_start = Offset(0);
+  followed()->take(result, {}, {});
+  const auto read = fetch(0);
+  EXPECT_TRUE(read.status.ok()) << read.status.text;
+  EXPECT_EQ(read.high_watermark, Offset(3));
+  EXPECT_GT(read.payload_bytes, 0U);
+  EXPECT_TRUE(fetch(3).status.ok());
+  EXPECT_EQ(fetch(4).status.error(), WireError::offset_not_available);
+  EXPECT_EQ(fetch(0, true).status.error(), WireError::not_leader);
+}
+
 TEST_P(ReplicaKeeperTest, AStopEndsWhatIsFollowed) {
   show(kOther, LeaderEpoch(100));
   world.run_for(std::chrono::seconds(3));  // nobody answers there

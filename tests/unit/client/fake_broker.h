@@ -66,6 +66,8 @@ class FakeBroker {
     std::int32_t controller = 1;
     std::uint64_t version = 0;
     std::uint64_t next_topic = 100;
+    std::int32_t nearer = -1;           ///< leaders name it to clients that say where they are
+    std::int64_t nearer_end = 1000000;  ///< it knows what lies below
   };
   using ClusterPtr = std::shared_ptr<Cluster>;
 
@@ -162,7 +164,8 @@ class FakeBroker {
   protocol::ProduceResult append(Connection& connection, const protocol::ProduceEntry& entry,
                                  base::MutableBytes batch, bool& lost);
   asio::awaitable<void> fetch(ConnectionPtr connection, net::Frame frame);
-  protocol::FetchResult read(const protocol::FetchEntry& entry, std::string& payload);
+  protocol::FetchResult read(const protocol::FetchEntry& entry, bool has_rack,
+                             std::string& payload);
   static void look_up_time(const Partition& log, std::int64_t time_ms,
                            protocol::ListOffsetsResult& result);
   void list_offsets(Connection& connection, const net::Frame& frame);

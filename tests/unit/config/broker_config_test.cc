@@ -185,10 +185,14 @@ TEST_F(BrokerConfigTest, EffectiveConfigurationListsEveryKeyWithItsOrigin) {
             R"(broker.id = 1                                   # broker.toml:2
 broker.metadata = "local"                       # broker.toml:3
 broker.workers = "auto"                         # built-in
+broker.rack = ""                                # built-in
 storage.disk.path = "/data/b"                   # broker.toml:5
 storage.disk.journal = ""                       # built-in
 storage.dirty_max = "1GiB"                      # built-in
 storage.scrub_rate = "5MiB/s"                   # built-in
+replication.catch_up_rate = 0                   # built-in
+replication.leader_balance_after = "1m"         # built-in
+replication.leader_balance_limit = 10           # built-in
 listener.clients.bind = "127.0.0.1:9500"        # built-in
 listener.clients.advertised = "127.0.0.1:9500"  # built-in
 topic.defaults.partitions = 1                   # built-in

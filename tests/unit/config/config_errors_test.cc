@@ -70,7 +70,7 @@ TEST_F(ConfigErrors, KeyThatMeansNothingListsWhatThereIs) {
 
 TEST_F(ConfigErrors, WhatThisReleaseDoesNotHaveIsRefusedByName) {
   EXPECT_EQ(
-      errors("[broker]\nid = 1\nmetadata = \"zookeeper:/zk1:2181/mq\"\nrack = \"r1\"\n"
+      errors("[broker]\nid = 1\nmetadata = \"zookeeper:/zk1:2181/mq\"\n"
              "[[storage.disk]]\npath = \"/data/b\"\n"
              "[[storage.disk]]\npath = \"/data/c\"\n"
              "[listener.clients]\ntls = { cert = \"/etc/mq/b.crt\" }\n"
@@ -78,11 +78,10 @@ TEST_F(ConfigErrors, WhatThisReleaseDoesNotHaveIsRefusedByName) {
              "[topic.defaults]\nreplicas = 3\nmin_isr = 2\n"
              "[metrics]\nbind = \"127.0.0.1:9501\"\n[console]\nwrite = true\n"),
       R"(broker.toml:3:12: broker.metadata: expected "local" or "zookeeper://zk1:2181,zk2:2181/mq", got "zookeeper:/zk1:2181/mq"
-broker.toml:4:1: broker.rack: racks come with clusters; this release does not have them
-broker.toml:10:1: listener.clients.tls: this release has no TLS
-broker.toml:11:11: listener.internal: this release has one listener, [listener.clients]
-broker.toml:16:2: metrics: this release has no metrics over HTTP; mqctl status -v has counters
-broker.toml:18:2: console: this release has no web console
+broker.toml:9:1: listener.clients.tls: this release has no TLS
+broker.toml:10:11: listener.internal: this release has one listener, [listener.clients]
+broker.toml:15:2: metrics: this release has no metrics over HTTP; mqctl status -v has counters
+broker.toml:17:2: console: this release has no web console
 )");
 }
 

@@ -3,32 +3,22 @@
 #include <memory>
 #include <vector>
 
-#include "base/wait_list.h"
-#include "storage/partition_log.h"
+#include "memory_log.h"
 
 namespace mq::testing {
 
 /// A log in memory whose confirmed end the test moves by hand (or follows the end, as under
 /// durability `memory`).
-class FakeLog final : public storage::PartitionLog {
+class FakeLog final : public MemoryLog {
  public:
   explicit FakeLog(bool confirm_at_once) : confirm_at_once_(confirm_at_once) {
-    id_.topic = base::Uuid::from_random(1, 2);
-    id_.partition = 0;
     epoch_starts_.push_back({model::LeaderEpoch(1), model::Offset(0)});
   }
 
-  const model::PartitionId& id() const override { return id_; }
-  const std::string& topic_name() const override { return name_; }
-
-  base::Result<storage::AppendInfo> append(base::Buffer owner, base::MutableBytes batch) override {
-    MQ_TRY(const auto parsed, model::parse_produced(batch, 1 << 20));
-    return append(std::move(owner), batch, parsed);
-  }
+  using MemoryLog::append;
   base::Result<storage::AppendInfo> append(base::Buffer, base::MutableBytes batch,
                                            const model::RecordBatchView& parsed) override {
-    if (failure_) return failure_;
-    if (next_append_error_) return std::exchange(next_append_error_, base::Error());
+    if (const auto refusal = take_refusal()) return refusal;
     storage::AppendInfo info;
     info.base_offset = model::Offset(end_ + gap_);
     info.end_offset =
@@ -44,8 +34,7 @@ class FakeLog final : public storage::PartitionLog {
   }
   /// Takes whatever follows, with its epoch.
   base::Result<storage::AppendInfo> append_replicated(base::Buffer, base::Bytes batch) override {
-    if (failure_) return failure_;
-    if (next_append_error_) return std::exchange(next_append_error_, base::Error());
+    if (const auto refusal = take_refusal()) return refusal;
     const auto parsed = model::RecordBatchView::parse(batch);
     if (!parsed) return storage::StorageErrc::corrupt_batch;
     if (parsed->base_offset().value() != end_) return storage::StorageErrc::offset_out_of_range;
@@ -99,7 +88,7 @@ class FakeLog final : public storage::PartitionLog {
   }
   asio::awaitable<base::Result<void>> trim(model::Offset to) override {
     while (disk_hangs_) co_await disk_list_->wait();
-    if (failure_) co_return failure_;
+    if (failure()) co_return failure();
     start_ = std::max(start_, to.value());
     co_return base::Result<void>{};
   }
@@ -116,23 +105,12 @@ class FakeLog final : public storage::PartitionLog {
   }
   void set_high_watermark_hint(model::Offset offset) override { hint_ = offset; }
   model::Offset high_watermark_hint() const override { return std::max(hint_, log_start_offset()); }
-  void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
-  base::Error failure() const override { return failure_; }
-  void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }
-  const model::TopicSettings& settings() const override { return settings_; }
-  std::uint64_t bytes_on_disk() const override { return 0; }
-  std::uint32_t segments() const override { return 1; }
 
   void confirm(std::int64_t end) {
     confirmed_ = end;
-    if (changed_) changed_();
-  }
-  void fail(base::Error error) {
-    failure_ = error;
-    if (changed_) changed_();
+    changed();
   }
   void set_time_ms(std::int64_t time_ms) { time_ms_ = time_ms; }
-  void refuse_next_append(base::Error error) { next_append_error_ = error; }
   void leave_gap(std::int64_t offsets) { gap_ = offsets; }
   void trim(std::int64_t start) { start_ = start; }
   void go_cold() { cold_ = true; }
@@ -154,9 +132,6 @@ class FakeLog final : public storage::PartitionLog {
   }
 
   bool confirm_at_once_;
-  model::PartitionId id_;
-  std::string name_ = "topic";
-  model::TopicSettings settings_;
   model::LeaderEpoch leader_epoch_{1};
   model::LeaderEpoch last_batch_epoch_{-1};
   model::Offset hint_{0};
@@ -170,9 +145,6 @@ class FakeLog final : public storage::PartitionLog {
   bool cold_ = false;
   bool disk_hangs_ = false;
   std::unique_ptr<base::WaitList> disk_list_;
-  base::Error next_append_error_;
-  base::Error failure_;
-  std::function<void()> changed_;
 };
 
 }  // namespace mq::testing

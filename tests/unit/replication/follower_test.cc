@@ -410,5 +410,90 @@ TEST_F(FollowerTest, AClosedOneTakesNothingAndEndsWhatIsUnderWay) {
   EXPECT_EQ(follower->failure(), make_error_code(ReplicationErrc::closed));
 }
 
+TEST_F(FollowerTest, OutOfSyncItPausesWhileTheDiskHasMuchToWrite) {
+  follow();
+  follower->set_in_sync(false);
+  log.set_write_back_lags(true);
+  const auto subscribe = follower->subscribe(++number);
+  ASSERT_TRUE(subscribe);
+  take(leader.batches(number, Offset(0), 1));
+  EXPECT_EQ(log.log_end_offset(), Offset(2));
+  EXPECT_TRUE(follower->take_unsubscribe());
+  EXPECT_FALSE(follower->take_position());
+  take(leader.batches(number, Offset(2), 1));  // it was on its way
+  EXPECT_EQ(log.log_end_offset(), Offset(4));
+  simulator.run_for(std::chrono::seconds(1));
+  EXPECT_FALSE(follower->subscribe(++number));
+  log.set_write_back_lags(false);
+  simulator.run_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(go_along(), 1);
+  EXPECT_EQ(log.log_end_offset(), Offset(6));
+}
+
+TEST_F(FollowerTest, InSyncItDoesNotPause) {
+  follow();
+  log.set_write_back_lags(true);
+  EXPECT_EQ(go_along(), 1);
+  EXPECT_FALSE(follower->take_unsubscribe());
+  EXPECT_EQ(counter("replica_pauses_for_disk_total"), 0);
+}
+
+/// Notes that it was woken.
+struct Reader final : FetchWaiter {
+  void wake() override { ++woken; }
+  int woken = 0;
+};
+
+// PAR-3
+TEST_F(FollowerTest, ConsumersReadUpToTheHighWatermarkThatIsKnownHere) {
+  leader.high_watermark = Offset(4);
+  follow();
+  EXPECT_EQ(follower->unreadable(), make_error_code(ReplicationErrc::offset_not_available));
+  EXPECT_EQ(go_along(), 1);
+  EXPECT_FALSE(follower->unreadable());
+  const auto read = follower->read(Offset(0), 1 << 20);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->end_offset, Offset(4));
+  const auto nothing = follower->read(Offset(5), 1 << 20);  // above it, and in the log
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->bytes, 0U);
+  Reader reader;
+  reader.wanted = follower->high_watermark();
+  follower->add_waiter(reader);
+  leader.high_watermark = Offset(6);
+  take(leader.empty(number - 1));
+  EXPECT_EQ(reader.woken, 1);
+  EXPECT_EQ(follower->read(Offset(4), 1 << 20)->end_offset, Offset(6));
+}
+
+TEST_F(FollowerTest, WhatConsumersCannotFindHereTheyAreNotToldToBeOutOfRange) {
+  ASSERT_TRUE(mq::testing::run(simulator, leader.log.trim(Offset(2))));
+  follow();
+  go_along();
+  simulator.run_for(std::chrono::seconds(1));
+  const auto missing = make_error_code(ReplicationErrc::offset_not_available);
+  ASSERT_EQ(log.log_start_offset(), Offset(2));
+  EXPECT_EQ(follower->read(Offset(7), 100).error(), missing);
+  EXPECT_EQ(follower->read(Offset(0), 100).error(), missing);
+}
+
+TEST_F(FollowerTest, WithoutItsLeaderOrOutOfSyncItIsNotRead) {
+  follow();
+  go_along();
+  Reader reader;
+  reader.wanted = follower->high_watermark();
+  follower->add_waiter(reader);
+  follower->disconnected();
+  EXPECT_EQ(reader.woken, 1);
+  EXPECT_TRUE(follower->unreadable());
+  go_along();
+  EXPECT_FALSE(follower->unreadable());
+  follower->add_waiter(reader);
+  follower->set_in_sync(false);
+  EXPECT_EQ(reader.woken, 2);
+  EXPECT_TRUE(follower->unreadable());
+  EXPECT_FALSE(follower->read(Offset(0), 100));
+}
+
 }  // namespace
 }  // namespace mq::replication

@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "base/wait_list.h"
+#include "memory_log.h"
 #include "model/record_batch_builder.h"
-#include "storage/partition_log.h"
 
 namespace mq::testing {
 
 /// A log in memory that keeps its batches and its epochs as the one on disk does, for tests of how
 /// logs of several brokers become one. What is durable moves when the test says so.
-class ModelLog final : public storage::PartitionLog {
+class ModelLog final : public MemoryLog {
  public:
   struct Batch {
     model::Offset base;
@@ -23,27 +22,17 @@ class ModelLog final : public storage::PartitionLog {
     std::string bytes;
   };
 
-  explicit ModelLog(bool confirms_at_once = true) : confirms_at_once_(confirms_at_once) {
-    id_.topic = base::Uuid::from_random(1, 2);
-    id_.partition = 0;
-  }
+  explicit ModelLog(bool confirms_at_once = true) : confirms_at_once_(confirms_at_once) {}
 
-  const model::PartitionId& id() const override { return id_; }
-  const std::string& topic_name() const override { return name_; }
-
-  base::Result<storage::AppendInfo> append(base::Buffer owner, base::MutableBytes batch) override {
-    MQ_TRY(const auto parsed, model::parse_produced(batch, 1 << 20));
-    return append(std::move(owner), batch, parsed);
-  }
+  using MemoryLog::append;
   base::Result<storage::AppendInfo> append(base::Buffer, base::MutableBytes batch,
                                            const model::RecordBatchView&) override {
-    if (failure_) return failure_;
+    if (const auto refusal = take_refusal()) return refusal;
     model::stamp(batch, end_, leader_epoch_, time_ms_);
     return take(batch);
   }
   base::Result<storage::AppendInfo> append_replicated(base::Buffer, base::Bytes batch) override {
-    if (failure_) return failure_;
-    if (next_append_error_) return std::exchange(next_append_error_, base::Error());
+    if (const auto refusal = take_refusal()) return refusal;
     const auto parsed = model::RecordBatchView::parse(batch);
     if (!parsed) return make_error_code(storage::StorageErrc::corrupt_batch);
     if (parsed->base_offset() != end_)
@@ -58,6 +47,8 @@ class ModelLog final : public storage::PartitionLog {
     co_return append_replicated(std::move(owner), batch);
   }
   bool appends_inline() const override { return !slow_; }
+  bool write_back_lags() const override { return lags_; }
+  void set_write_back_lags(bool lags) { lags_ = lags; }
 
   const storage::ProducerState* find_producer(std::int64_t) override { return nullptr; }
   bool has_room_for_a_producer() const override { return true; }
@@ -134,12 +125,6 @@ class ModelLog final : public storage::PartitionLog {
 
   void set_retention_limit(model::Offset limit) override { retention_limit_ = limit; }
   [[nodiscard]] model::Offset retention_limit() const noexcept { return retention_limit_; }
-  void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
-  base::Error failure() const override { return failure_; }
-  void set_settings(const model::TopicSettings& settings) override { settings_ = settings; }
-  const model::TopicSettings& settings() const override { return settings_; }
-  std::uint64_t bytes_on_disk() const override { return 0; }
-  std::uint32_t segments() const override { return 1; }
 
   // What a test does to it.
 
@@ -157,11 +142,7 @@ class ModelLog final : public storage::PartitionLog {
   }
   void confirm(model::Offset end) {
     durable_ = end;
-    if (changed_) changed_();
-  }
-  void fail(base::Error error) {
-    failure_ = error;
-    if (changed_) changed_();
+    changed();
   }
   /// The machine lost its power: what was not durable may be gone. Whoever led leads no more.
   void lose_above(model::Offset end) {
@@ -170,8 +151,6 @@ class ModelLog final : public storage::PartitionLog {
     leader_epoch_ = starts_.empty() ? model::LeaderEpoch() : starts_.back().leader_epoch;
   }
   void restart_process() { begun_here_ = {}; }
-  void refuse_next_append(base::Error error) { next_append_error_ = error; }
-  void set_partition(std::int32_t number) { id_.partition = number; }
   void become_slow(base::Runtime& runtime) {
     slow_ = true;
     slow_list_ = std::make_unique<base::WaitList>(runtime);
@@ -225,9 +204,6 @@ class ModelLog final : public storage::PartitionLog {
   }
 
   bool confirms_at_once_;
-  model::PartitionId id_;
-  std::string name_ = "topic";
-  model::TopicSettings settings_;
   model::LeaderEpoch leader_epoch_;
   model::LeaderEpoch begun_here_;
   std::vector<storage::EpochStart> starts_;
@@ -241,10 +217,8 @@ class ModelLog final : public storage::PartitionLog {
   int cuts_ = 0;
   int restarts_ = 0;
   bool slow_ = false;
+  bool lags_ = false;
   std::unique_ptr<base::WaitList> slow_list_;
-  base::Error next_append_error_;
-  base::Error failure_;
-  std::function<void()> changed_;
 };
 
 }  // namespace mq::testing

@@ -311,6 +311,33 @@ TEST_F(PartitionWithFollowers, ALeaderWhoseDiskFailedAsksForNothing) {
   EXPECT_EQ(partition->isr_request(registered), std::nullopt);
 }
 
+// Time in which nothing waits does not count, nor time before the log moved last.
+TEST_F(PartitionWithFollowers, ALogThatConfirmsNothingWhileAppendsWaitStandsStill) {
+  const auto after = [&](base::Duration span) {
+    simulator.run_for(span);
+    return partition->stands_still();
+  };
+  using std::chrono::seconds;
+  lead(members({1, 2, 3}));
+  EXPECT_FALSE(after(seconds(0)));
+  EXPECT_FALSE(after(seconds(60)));
+  ASSERT_TRUE(append(0));
+  EXPECT_FALSE(after(seconds(1)));
+  EXPECT_FALSE(after(seconds(9)));
+  log.confirm(4);
+  EXPECT_FALSE(after(seconds(1)));
+  ASSERT_TRUE(append(1));
+  EXPECT_FALSE(after(seconds(1)));
+  ASSERT_TRUE(append(2));
+  EXPECT_FALSE(after(seconds(8)));
+  log.confirm(5);
+  EXPECT_FALSE(after(seconds(1)));
+  EXPECT_FALSE(after(seconds(9)));
+  EXPECT_TRUE(after(seconds(1)));
+  log.confirm(6);
+  EXPECT_FALSE(after(seconds(1)));
+}
+
 TEST_F(PartitionWithFollowers, ListenersAreToldOfAppendsAndOfTheEnd) {
   struct Counting final : LogListener {
     void log_moved() override { ++told; }

@@ -7,23 +7,58 @@ namespace {
 
 using model::Offset;
 
-/// A follower whose log is damaged far below what may be cut.
-void damage(ReplicatedWorld& world) {
+/// A leader and a follower with three segments each.
+void fill(ReplicatedWorld& world) {
   world.start(2);
   for (int i = 0; i < 20; ++i) world.append(1, 9'000);
   world.catch_up();
   ASSERT_TRUE(world.settle(0));
   ASSERT_TRUE(world.settle(1));
+}
+
+std::vector<std::string> segments(ReplicatedWorld& world, int partition) {
+  std::vector<std::string> found;
+  for (const auto& file : world.files->files_below(world.directory(partition))) {
+    if (file.ends_with(".log")) found.push_back(file);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+Offset base_of(const std::string& segment) {
+  return Offset(std::stoll(segment.substr(segment.rfind('/') + 1)));
+}
+
+/// A follower whose log is damaged far below what may be cut: its n-th segment is too short.
+void damage(ReplicatedWorld& world, std::size_t segment = 0) {
+  fill(world);
   ASSERT_TRUE(world.stop());
-  const auto path = world.segment(0, 1);
+  const auto path = segments(world, 1).at(segment);
   auto bytes = world.files->content(path);
   bytes.resize(bytes.size() - 100);
   world.files->set_content(path, bytes);
 }
 
-base::Result<void> replace(ReplicatedWorld& world, Offset start) {
-  auto replacing = world.disk->replace_damaged(world.spec(1), start);
+void flip_a_byte(ReplicatedWorld& world, const std::string& path) {
+  auto bytes = world.files->content(path);
+  bytes[bytes.size() / 2] ^= std::byte{0x10};
+  world.files->set_content(path, bytes);
+}
+
+base::Result<Offset> replace(ReplicatedWorld& world, Offset start,
+                             storage::Keep keep = storage::Keep::sound_segments) {
+  auto replacing = world.disk->replace_damaged(world.spec(1), start, keep);
   return run(world.simulator, std::move(replacing));
+}
+
+void expect_equal_files(ReplicatedWorld& world) {
+  const auto leaders = segments(world, 0);
+  const auto followers = segments(world, 1);
+  ASSERT_EQ(leaders.size(), followers.size());
+  for (std::size_t i = 0; i < leaders.size(); ++i) {
+    EXPECT_EQ(base_of(leaders[i]), base_of(followers[i]));
+    EXPECT_EQ(world.files->content(leaders[i]), world.files->content(followers[i]));
+  }
 }
 
 std::string unknown(ReplicatedWorld& world) {
@@ -81,10 +116,133 @@ TEST(Replace, ALogThatIsServedToo) {
   EXPECT_EQ(world.disk->intact_since(world.id(1)), 1);
 }
 
+// REC-10
+TEST(Replace, WhatIsSoundBelowTheDamagedSegmentStays) {
+  for (std::size_t damaged = 1; damaged < 3; ++damaged) {
+    ReplicatedWorld world;
+    damage(world, damaged);
+    const auto before = segments(world, 1);
+    ASSERT_EQ(before.size(), 3u);
+    EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
+    const auto goes_on = replace(world, Offset(0));
+    ASSERT_TRUE(goes_on) << goes_on.error().message();
+    EXPECT_EQ(*goes_on, base_of(before[damaged]));
+    EXPECT_FALSE(world.follower().failure());
+    EXPECT_EQ(world.follower().log_start_offset(), Offset(0));
+    EXPECT_EQ(world.follower().log_end_offset(), *goes_on);
+    EXPECT_EQ(world.follower().last_batch_epoch(), world.leader().last_batch_epoch());
+    EXPECT_EQ(world.files->files_below(unknown(world)).size(), before.size() - damaged);
+    world.catch_up();
+    ASSERT_TRUE(world.settle(1));
+    EXPECT_EQ(world.read_all(1), world.read_all(0));
+    expect_equal_files(world);
+    world.crash();
+    EXPECT_TRUE(world.start(2).offline.empty());
+    EXPECT_EQ(world.read_all(1), world.read_all(0));
+    EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
+    expect_equal_files(world);
+  }
+}
+
+TEST(Replace, ASegmentThatReadersFoundDamaged) {
+  ReplicatedWorld world;
+  fill(world);
+  const auto before = segments(world, 1);
+  ASSERT_TRUE(world.stop());
+  flip_a_byte(world, before[1]);
+  EXPECT_TRUE(world.start(2).offline.empty());
+  for (auto at = base_of(before[1]); at < base_of(before[2]); at = model::advance(at, 1)) {
+    auto reading = world.follower().read_from_disk(at, world.follower().log_end_offset(), 1);
+    if (!run(world.simulator, std::move(reading))) break;
+  }
+  EXPECT_NE(world.follower().read_damage(), "");
+  const auto goes_on = replace(world, Offset(0));
+  ASSERT_TRUE(goes_on) << goes_on.error().message();
+  EXPECT_EQ(*goes_on, base_of(before[1]));
+  EXPECT_EQ(world.follower().read_damage(), "");
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  expect_equal_files(world);
+}
+
+TEST(Replace, AnEndThatIsMissing) {
+  ReplicatedWorld world;
+  fill(world);
+  ASSERT_TRUE(world.stop());
+  const auto before = segments(world, 1);
+  ASSERT_TRUE(world.files->remove_file(before[2]));
+  EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
+  ASSERT_TRUE(replace(world, Offset(0)));
+  EXPECT_EQ(world.follower().log_end_offset(), base_of(before[2]));
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  expect_equal_files(world);
+}
+
+// A log that lost its beginning does not begin behind what is missing.
+TEST(Replace, NothingStaysOfALogWithoutItsBeginning) {
+  ReplicatedWorld world;
+  fill(world);
+  ASSERT_TRUE(world.stop());
+  const auto before = segments(world, 1);
+  ASSERT_TRUE(world.files->remove_file(before[0]));
+  EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
+  const auto goes_on = replace(world, Offset(0));
+  ASSERT_TRUE(goes_on) << goes_on.error().message();
+  EXPECT_EQ(*goes_on, Offset(0));
+  EXPECT_EQ(world.follower().log_start_offset(), Offset(0));
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  expect_equal_files(world);
+}
+
+TEST(Replace, NothingStaysOfALogThatIsNotTheLeaders) {
+  ReplicatedWorld world;
+  fill(world);
+  const auto goes_on = replace(world, Offset(5), storage::Keep::nothing);
+  ASSERT_TRUE(goes_on);
+  EXPECT_EQ(*goes_on, Offset(5));
+  EXPECT_EQ(world.follower().log_end_offset(), Offset(5));
+}
+
+TEST(Replace, CanBeTriedAgain) {
+  ReplicatedWorld world;
+  damage(world, 1);
+  const auto before = segments(world, 1);
+  world.start(2);
+  world.files->inject({.operation = FileOperation::make_directory,
+                       .path_part = "unknown",
+                       .error = make_error_code(base::BaseErrc::no_space)});
+  EXPECT_EQ(replace(world, Offset(0)).error(), make_error_code(StorageErrc::storage_full));
+  ASSERT_TRUE(replace(world, Offset(0)));
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  expect_equal_files(world);
+}
+
 TEST(Replace, NothingThere) {
   ReplicatedWorld world;
   world.start(1);
   EXPECT_EQ(replace(world, Offset(0)).error(), make_error_code(StorageErrc::not_found));
+}
+
+void die_while_replacing(ReplicatedWorld& world, std::uint64_t step) {
+  world.process->kill_after(step, [] {});
+  auto replacing =
+      world.disk->replace_damaged(world.spec(1), Offset(3), storage::Keep::sound_segments);
+  auto ended = std::make_shared<bool>(false);
+  const auto watch = [](asio::awaitable<base::Result<Offset>> task,
+                        std::shared_ptr<bool> over) -> asio::awaitable<void> {
+    static_cast<void>(co_await std::move(task));
+    *over = true;
+  };
+  world.runtime.spawn("replace", watch(std::move(replacing), ended));
+  ASSERT_TRUE(world.simulator.run_until([&] { return *ended; }, std::chrono::seconds(10)));
+  if (step % 2 == 0) {
+    world.kill();
+  } else {
+    world.crash();
+  }
 }
 
 /// Whatever step it ends at: the log is damaged still, or made anew and says so.
@@ -95,21 +253,7 @@ TEST(Replace, SurvivesAnEndAtEveryStep) {
     ReplicatedWorld world(step);
     damage(world);
     world.start(2);
-    world.process->kill_after(step, [] {});
-    auto replacing = world.disk->replace_damaged(world.spec(1), Offset(3));
-    auto ended = std::make_shared<bool>(false);
-    const auto watch = [](asio::awaitable<base::Result<void>> task,
-                          std::shared_ptr<bool> over) -> asio::awaitable<void> {
-      static_cast<void>(co_await std::move(task));
-      *over = true;
-    };
-    world.runtime.spawn("replace", watch(std::move(replacing), ended));
-    ASSERT_TRUE(world.simulator.run_until([&] { return *ended; }, std::chrono::seconds(10)));
-    if (step % 2 == 0) {
-      world.kill();
-    } else {
-      world.crash();
-    }
+    die_while_replacing(world, step);
     const auto summary = world.start(2);
     if (!summary.offline.empty()) {
       ++as_before;
@@ -120,6 +264,30 @@ TEST(Replace, SurvivesAnEndAtEveryStep) {
       ASSERT_EQ(world.follower().log_end_offset(), Offset(3)) << "step " << step;
       ASSERT_EQ(world.disk->intact_since(world.id(1)), 2);
     }
+  }
+  EXPECT_GT(anew, 0);
+  EXPECT_GT(as_before, 0);
+}
+
+TEST(Replace, OfTheEndSurvivesAnEndAtEveryStep) {
+  int anew = 0;
+  int as_before = 0;
+  for (std::uint64_t step = 1; step <= 60; ++step) {
+    ReplicatedWorld world(step);
+    damage(world, 1);
+    const auto base = base_of(segments(world, 1)[1]);
+    world.start(2);
+    die_while_replacing(world, step);
+    const auto summary = world.start(2);
+    ++(summary.offline.empty() ? anew : as_before);
+    ASSERT_GE(world.disk->intact_since(world.id(1)), 2);
+    if (!summary.offline.empty()) {
+      ASSERT_TRUE(replace(world, Offset(3)));
+    }
+    ASSERT_EQ(world.follower().log_end_offset(), base) << "step " << step;
+    world.catch_up();
+    ASSERT_TRUE(world.settle(1));
+    expect_equal_files(world);
   }
   EXPECT_GT(anew, 0);
   EXPECT_GT(as_before, 0);
@@ -204,7 +372,7 @@ TEST(IntactSince, AReplicaWhoseDirectoryIsMissing) {
         ASSERT_TRUE(world.files->remove_file(file));
       ASSERT_TRUE(world.files->remove_directory(world.directory(1)));
       const auto summary = world.start(2);
-      EXPECT_EQ(world.disk->intact_since(world.id(0)), summary.offline.empty() ? 1 : 2);
+      EXPECT_EQ(world.disk->intact_since(world.id(0)), 1);
       const bool whole = durability == model::Durability::disk && !synced;
       if (whole) {
         EXPECT_EQ(world.log(1).log_end_offset(), Offset(1));  // all of it was in the journal
