@@ -9,6 +9,8 @@
 #include "broker/reserve_backed_store.h"
 #include "broker/worker.h"
 #include "metadata/cluster_identity.h"
+#include "metadata/znode_layout.h"
+#include "storage/registration_mark.h"
 #include "storage/space_reserve.h"
 
 namespace mq::broker {
@@ -29,6 +31,44 @@ WireError directory_error(Error error) {
     return WireError::wrong_directory;
   }
   return WireError::file_unreadable;
+}
+
+/// As the metadata knows it; nothing: it does not, or does not answer, so that nothing is compared.
+asio::awaitable<std::optional<metadata::BrokerEpochValue>> last_registration(
+    metadata::MetadataStore& store, model::BrokerId broker) {
+  const auto node = co_await store.get(metadata::layout::broker_epoch(broker));
+  if (!node) co_return std::nullopt;
+  auto value = metadata::decode_broker_epoch(node->value);
+  if (!value) co_return std::nullopt;
+  co_return *std::move(value);
+}
+
+/// REC-11. Not being able to is no reason not to start.
+void note_registration(base::FileSystem& files, const std::string& path,
+                       const base::Uuid& incarnation, const std::optional<base::Uuid>& last) {
+  const auto noted = storage::note_registration(files, path, incarnation, last);
+  if (!noted)
+    base::log_warning("broker", "data directory {}: its registration cannot be noted: {}", path,
+                      noted.error().message());
+}
+
+/// For those that are of this cluster: others are refused as they are (REC-7). New ones have to be
+/// made first.
+void note_registrations(base::FileSystem& files,
+                        const std::vector<storage::DataDirectory>& directories,
+                        const base::Uuid& cluster, const base::Uuid& incarnation,
+                        const std::optional<metadata::BrokerEpochValue>& last) {
+  const bool ours = std::ranges::all_of(directories, [&](const auto& directory) {
+    return !directory.identity || directory.identity->cluster == cluster;
+  });
+  if (!ours) return;
+  for (const auto& directory : directories) {
+    if (!directory.identity) continue;
+    // One that was away in that run knows nothing of it.
+    const bool had_it = last && std::ranges::count(last->disks, directory.identity->disk) > 0;
+    note_registration(files, directory.path, incarnation,
+                      had_it ? std::optional(last->incarnation) : std::nullopt);
+  }
 }
 
 }  // namespace
@@ -110,6 +150,8 @@ asio::awaitable<Result<void>> Broker::open_disks() {
                                                       : ""));
   }
   core_.cluster_id = cluster->id;
+  const auto last = co_await last_registration(*metadata_, parts_.config.id);
+  note_registrations(*parts_.files, directories, core_.cluster_id, incarnation_, last);
   std::vector<std::string> fresh;
   for (std::size_t i = 0; i < directories.size(); ++i) {
     if (!directories[i].identity && unreadable_[i].empty()) fresh.push_back(directories[i].path);

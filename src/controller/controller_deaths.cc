@@ -30,13 +30,21 @@ void Controller::Impl::look_for_all() {
 void Controller::Impl::look_for(model::BrokerId broker, model::BrokerEpoch epoch, int refusals) {
   if (resigned() || config_.network == nullptr || broker == config_.broker) return;
   if (!members_.is_live(broker, epoch) || is_spared(broker)) return;
-  if (!looked_for_.insert(broker).second) return;
+  const auto [looked_for, first] = looked_for_.try_emplace(broker);
+  if (!first) {
+    looked_for->second = epoch;
+    return;
+  }
   tasks_.spawn("looking for a broker", find_out_about(broker, epoch, refusals));
 }
 
 asio::awaitable<void> Controller::Impl::find_out_about(model::BrokerId broker,
                                                        model::BrokerEpoch epoch, int refusals) {
-  const bool dead = co_await is_dead(broker, epoch, refusals);
+  bool dead = co_await is_dead(broker, epoch, refusals);
+  while (!dead && looked_for_.at(broker)) {
+    epoch = *std::exchange(looked_for_.at(broker), std::nullopt);
+    dead = co_await is_dead(broker, epoch, kRefusalsOfTheDead);
+  }
   looked_for_.erase(broker);
   if (dead) co_await end_registration(broker, epoch);
 }

@@ -251,7 +251,8 @@ class Controller::Impl {
   std::map<model::PartitionId, base::TimePoint> leaderless_since_;  ///< of topics that give up
   std::map<base::Uuid, std::int32_t> hidden_from_;
   std::map<model::BrokerId, base::TimePoint> heard_;  ///< when each last asked for anything
-  std::set<model::BrokerId> looked_for_;
+  /// And under which registration to look once more: its connection has ended meanwhile.
+  std::map<model::BrokerId, std::optional<model::BrokerEpoch>> looked_for_;
   /// Incarnations, and whether one was heard of again; that is told once, and it is never taken for
   /// dead again.
   std::map<base::Uuid, bool> taken_for_dead_;

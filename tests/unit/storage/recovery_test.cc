@@ -1,4 +1,5 @@
 #include "base/crc32c.h"
+#include "storage/registration_mark.h"
 #include "storage_world.h"
 
 namespace mq::testing {
@@ -404,6 +405,44 @@ TEST(Recovery, NewBootWithoutCleanStopIsSuspect) {
   EXPECT_FALSE(world.start().lossy_suspect);  // stopped cleanly
   world.crash();
   EXPECT_TRUE(world.start().lossy_suspect);
+}
+
+// REC-11: the metadata names the process that registered the broker last, with this disk.
+TEST(Recovery, ADiskThatDoesNotKnowOfTheLastRegistrationIsAnOlderCopy) {
+  const auto incarnation = [](std::uint64_t run) { return base::Uuid::from_random(run, 5); };
+  using storage::IntactSince;
+  StorageWorld world;
+  std::optional<base::Uuid> registered;
+  std::uint64_t run = 0;
+  const auto note = [&] {
+    const auto noted =
+        storage::note_registration(*world.files, "data", incarnation(++run), registered);
+    EXPECT_TRUE(noted);
+    return noted && *noted == storage::CopyAge::older;
+  };
+  EXPECT_FALSE(world.start().lossy_suspect);
+  fill(world, 3, 1);
+  ASSERT_TRUE(world.stop());
+  EXPECT_FALSE(note());
+  registered = incarnation(1);
+  EXPECT_FALSE(note());
+  EXPECT_FALSE(world.start().lossy_suspect);
+  ASSERT_TRUE(world.stop());
+  // The process before did not get so far as to register.
+  EXPECT_FALSE(note());
+  EXPECT_FALSE(world.start().lossy_suspect);
+  ASSERT_TRUE(world.stop());
+  registered = incarnation(99);
+  EXPECT_TRUE(note());
+  // The process that found it did not get so far as to recover.
+  registered = incarnation(4);
+  EXPECT_FALSE(note());
+  EXPECT_TRUE(world.start().lossy_suspect) << "although it was stopped cleanly";
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{4, 4}));
+  world.kill();
+  EXPECT_FALSE(note());
+  EXPECT_FALSE(world.start().lossy_suspect);
+  EXPECT_EQ(world.disk->intact_since(), (IntactSince{4, 4}));
 }
 
 TEST(Recovery, ManyPartitionsWithProgress) {
