@@ -4,6 +4,7 @@ lead are handed over as soon as another one has them, leaders go back to the fir
 import json
 import pathlib
 import shutil
+import subprocess
 import sys
 import time
 import unittest
@@ -104,6 +105,29 @@ class Leaving(Replicated):
         self.wait_until_whole()
         done = self.ctl("consume", TOPIC, "-e", seconds=60)
         self.assertEqual(sorted(done.out.split()), ["here", "only"])
+        self.check_logs_are_equal()
+
+
+class StalledDisk(Replicated):
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_a_leader_whose_disk_stands_still_gives_way(self):
+        self.wait_until_whole()
+        writer = self.writer()
+        self.write_some(writer)
+        number = next(number for number in self.nodes if number != self.controller())
+        stall = subprocess.Popen(
+            ["strace", "-qq", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=25s",
+             "-p", str(self.nodes[number].process.pid)], stdin=subprocess.DEVNULL)
+        try:
+            # Ten seconds without progress for each partition that is written to.
+            wait_until(lambda: self.led_by(number) == 0, FAILOVER_SECONDS, "others lead")
+            self.assertIsNone(self.nodes[number].process.poll())
+            self.write_some(writer)
+        finally:
+            stall.terminate()
+            stall.wait()
+        self.wait_until_whole()
+        self.check_records(writer.end())
         self.check_logs_are_equal()
 
 
