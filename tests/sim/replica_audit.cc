@@ -305,8 +305,13 @@ std::string ReplicaAudit::not_in_sync() const {
 std::string ReplicaAudit::not_in_sync(const metadata::PartitionAssignment& assignment) const {
   const auto* const leader = leader_of(assignment.id);
   if (!leader) return "nobody leads";
-  if (assignment.isr.size() != assignment.replicas.size())
-    return fmt::format("in sync are{}", text_of(assignment.isr));
+  if (assignment.isr.size() != assignment.replicas.size()) {
+    auto text = fmt::format("in sync are{}", text_of(assignment.isr));
+    for (const auto& follower : leader->followers())
+      text += fmt::format("; broker {} has confirmed up to {} of {}", follower.broker,
+                          follower.confirmed_end, leader->log_end_offset());
+    return text;
+  }
   for (const auto& member : assignment.isr) {
     const auto* const log = log_of(member, assignment.id);
     if (!log) return fmt::format("broker {} has no log", member.broker);
