@@ -85,10 +85,11 @@ class FromFollowers(Replicated):
         reader.end()
         self.check_logs_are_equal()
 
-    def test_a_damaged_segment_is_read_elsewhere_and_mended(self):
+    def damage_while_away(self):
+        """Records, in batches of their own, and a broker 2 that comes back with a damaged segment of partition 0: its segments, and what they hold."""
         self.wait_until_whole()
         lines = [f"k{i}:{secrets.token_urlsafe(700)}" for i in range(1500)]
-        for first in range(0, len(lines), 60):  # each a batch of its own
+        for first in range(0, len(lines), 60):
             done = self.ctl("produce", TOPIC, "-K", ":", stdin="\n".join(lines[first:first + 60]).encode(), seconds=60)
             self.assertEqual(done.code, 0, done.err)
         self.assertEqual(self.nodes[2].stop(), 0)
@@ -99,20 +100,39 @@ class FromFollowers(Replicated):
             byte = file.read(1)
             file.seek(30)
             file.write(bytes([byte[0] ^ 0x40]))
-        kept = log[0].stat().st_ino
         self.ready(self.nodes[2], self.restart(2))
         self.wait_until_whole()
-        # It is connected with that broker from the beginning, so that nothing comes from the leaders meanwhile.
-        reader = Reader(self.nodes[2].address, "rack-2")
-        self.addCleanup(reader.process.kill)
-        wait_until(lambda: set(lines) == {record for _, _, record in reader.records()}, 60, "all is read")
+        return log, set(lines)
+
+    def wait_until_mended(self, log):
         wait_until(lambda: "is kept under unknown/" in self.nodes[2].log(), 60, "the damaged end is put away")
-        self.check_order(reader.records())
-        reader.end()
         self.wait_until_whole()
         away = sorted(path.name for path in (self.nodes[2].data / "unknown").glob("*/*.log"))
         self.assertEqual(away, [path.name for path in log[1:]])
+
+    def test_a_damaged_segment_is_read_elsewhere_and_mended(self):
+        log, lines = self.damage_while_away()
+        kept = log[0].stat().st_ino
+        # It is connected with that broker from the beginning, so that nothing comes from the leaders meanwhile.
+        reader = Reader(self.nodes[2].address, "rack-2")
+        self.addCleanup(reader.process.kill)
+        wait_until(lambda: lines == {record for _, _, record in reader.records()}, 60, "all is read")
+        self.wait_until_mended(log)
+        self.check_order(reader.records())
+        reader.end()
         self.assertEqual(log[0].stat().st_ino, kept, "what was sound stays")
+        self.check_logs_are_equal()
+
+    def test_a_leader_that_is_damaged_gives_way(self):
+        log, lines = self.damage_while_away()
+        done = self.ctl("partition", "elect-leader", f"{TOPIC}/0", "--broker", "2")
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("PARTITION_CORRUPT", self.ctl("consume", TOPIC, "-e", seconds=60).err)
+        self.wait_until_mended(log)
+        self.assertNotEqual(self.partitions()[0]["leader"], 2)
+        done = self.ctl("consume", TOPIC, "-e", "-f", "%k:%v\\n", seconds=60)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(set(done.out.split()), lines)
         self.check_logs_are_equal()
 
 
