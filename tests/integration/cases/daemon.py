@@ -158,6 +158,7 @@ class Case(unittest.TestCase):
     def broker(self, extra="", **options):
         broker = Broker(extra, **options)
         self.brokers.append(broker)
+        self.addCleanup(broker.end)  # also when setUp fails
         return broker
 
 

@@ -74,7 +74,8 @@ class ThreeBrokers(Case):
 
     def ready(self, node, times=1, seconds=60):
         def is_ready():
-            self.assertIsNone(node.process.poll(), "a broker ended")
+            if node.process.poll() is not None:
+                self.fail(f"a broker ended: {node.log()[-2000:]}")
             return node.log().count(" ready in ") >= times
         wait_until(is_ready, seconds, f"{node.address} is ready")
 
