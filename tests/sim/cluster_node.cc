@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 std::unique_ptr<testing::SimFileSystem> empty_disk() {
   auto disk = std::make_unique<testing::SimFileSystem>();
-  disk->set_capacity(kDiskBytes);
+  disk->set_capacity(8 * kDiskBytes);  // damaged logs are kept beside their successors
   require(disk->make_directory("/disk") && disk->sync_directory("/"), "no data directory");
   return disk;
 }
