@@ -30,7 +30,7 @@ class Files(FaultCase):
     TOPICS = {"safe": (3, ("durability=disk", "min_isr=2", "segment.bytes=1MiB")),
               "fast": (3, ("durability=memory", "min_isr=2", "segment.bytes=1MiB"))}
     VALUE_BYTES = 3000
-    EXPECTED_ERRORS = ("is offline", "cannot be read at", "cannot be replaced", "following broker .* ends")
+    EXPECTED_ERRORS = ("is offline", "the journal is damaged", "cannot be read at", "cannot be replaced", "following broker .* ends")
 
     def setUp(self):
         super().setUp()
