@@ -37,6 +37,7 @@ lane_tsan() {
 }
 
 lane_tidy() {
+  quiet_build dev mq_headers_stand_alone
   # What the sources include and no compiler has to have seen: generated headers and the precompiled one.
   quiet_build asan mq_generated src/base/CMakeFiles/mq_base.dir/cmake_pch.hxx.pch
   python3 -B "$here/dev.d/tidy.py" "$(build_root)/asan" "$(build_jobs)" </dev/null || fail 1 "lane tidy failed"
