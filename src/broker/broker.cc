@@ -33,14 +33,21 @@ WireError directory_error(Error error) {
   return WireError::file_unreadable;
 }
 
-/// As the metadata knows it; nothing: it does not, or does not answer, so that nothing is compared.
-asio::awaitable<std::optional<metadata::BrokerEpochValue>> last_registration(
-    metadata::MetadataStore& store, model::BrokerId broker) {
+using LastRegistration = std::optional<metadata::BrokerEpochValue>;
+
+/// As the metadata knows it; nothing: it does not, so that nothing is compared. An error: it does
+/// not answer. A mark that was made without knowing would call the disk an older copy at the next
+/// start, if this process does not get so far as to register.
+asio::awaitable<Result<LastRegistration>> last_registration(metadata::MetadataStore& store,
+                                                            model::BrokerId broker) {
+  LastRegistration last;
   const auto node = co_await store.get(metadata::layout::broker_epoch(broker));
-  if (!node) co_return std::nullopt;
+  if (!node && node.error() != make_error_code(metadata::MetadataErrc::not_found))
+    co_return node.error();
+  if (!node) co_return last;
   auto value = metadata::decode_broker_epoch(node->value);
-  if (!value) co_return std::nullopt;
-  co_return *std::move(value);
+  if (value) last = *std::move(value);
+  co_return last;
 }
 
 /// REC-11. Not being able to is no reason not to start.
@@ -151,7 +158,13 @@ asio::awaitable<Result<void>> Broker::open_disks() {
   }
   core_.cluster_id = cluster->id;
   const auto last = co_await last_registration(*metadata_, parts_.config.id);
-  note_registrations(*parts_.files, directories, core_.cluster_id, incarnation_, last);
+  if (!last) {
+    co_return refuse(
+        last.error(), WireError::metadata_unavailable,
+        fmt::format("the metadata store in {} does not say what broker {} was last: {}",
+                    metadata_place(path), parts_.config.id, last.error().message()));
+  }
+  note_registrations(*parts_.files, directories, core_.cluster_id, incarnation_, *last);
   std::vector<std::string> fresh;
   for (std::size_t i = 0; i < directories.size(); ++i) {
     if (!directories[i].identity && unreadable_[i].empty()) fresh.push_back(directories[i].path);
