@@ -38,11 +38,13 @@ const std::vector<model::BrokerId>& replicas_of(const TopicTree& tree, const Par
 }  // namespace
 
 asio::awaitable<void> Controller::Impl::follow_members() {
+  bool told = false;
   while (!resigned()) {
     members_changed_ = false;
     auto updated = co_await watch_members();
     if (updated) updated = co_await update_members();
-    if (!updated && !resigned())
+    // Once, however long the store is away.
+    if (!std::exchange(told, !updated) && !updated && !resigned())
       base::log_warning("controller", "what became of the brokers is not known: {}",
                         updated.error().message());
     const auto due = home_.now() + (updated ? base::Duration(kReadAgain) : kAfterFailure);

@@ -37,7 +37,8 @@ class Category final : public boost::system::error_category {
       case ReplicationErrc::not_enough_replicas_after_append:
         return "appended, but too few replicas are in sync to confirm it";
       case ReplicationErrc::no_lease:
-        return "the metadata store has not confirmed this broker's session of late";
+        return "the metadata store has not confirmed this broker's session of late; until it does, "
+               "the newest end of the partition is not told and acks below all are refused";
       case ReplicationErrc::offset_not_available:
         return "the new leader does not know yet up to where its log may be read";
       case ReplicationErrc::fenced_leader_epoch:

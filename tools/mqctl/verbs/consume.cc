@@ -164,7 +164,7 @@ class Run {
     if (told_ || quiet < std::chrono::seconds(3)) return;
     told_ = true;
     const auto& name = context_.args.positionals[0];
-    context_.notice(taken_ > 0 || !plan_->nothing_there()
+    context_.notice(taken_ > 0 || !plan_->nothing_there() || span_.start.from == Place::From::end
                         ? fmt::format("{}: no more records now; waiting (Ctrl-C to stop)", name)
                         : fmt::format("{} is empty; waiting (Ctrl-C to stop)", name));
   }

@@ -183,6 +183,8 @@ Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
     port = next_port(port);
     add(launch_broker(context, state.broker(id), metadata, port++), false);
   }
+  for (const auto& other : running)
+    if (other.broker > count) add(other, true);
   for (std::size_t i = 1; i < processes.size(); ++i) {
     if (!was_up[i]) processes[i] = await_broker(context, processes[i], metadata);
   }
@@ -196,8 +198,7 @@ Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
   }
   report.text(fmt::format("data and logs in {}\n", state.cluster().string()));
   next_commands(report, processes, 6);
-  context.notice(
-      "each partition is on one of the brokers, in one copy; all of it is on this machine");
+  context.notice("each record is kept by up to three of the brokers, all of them on this machine");
   return report.finish();
 }
 

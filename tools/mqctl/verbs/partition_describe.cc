@@ -36,9 +36,12 @@ std::string text_of(const PartitionDescription& partition, const FollowerDescrip
   const auto state = in_sync ? "in sync" : "NOT in sync";
   if (follower.confirmed_end < 0)
     return fmt::format("  broker {}: {}, does not fetch\n", follower.broker, state);
+  const auto lag = static_cast<std::uint64_t>(lag_of(partition, follower));
+  if (lag == 0)
+    return fmt::format("  broker {}: {}, has all below {}\n", follower.broker, state,
+                       follower.confirmed_end);
   return fmt::format("  broker {}: {}, has all below {} ({} behind), was level {} ms ago\n",
-                     follower.broker, state, follower.confirmed_end,
-                     counted(static_cast<std::uint64_t>(lag_of(partition, follower)), "record"),
+                     follower.broker, state, follower.confirmed_end, counted(lag, "record"),
                      follower.behind.count());
 }
 
