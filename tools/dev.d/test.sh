@@ -9,7 +9,7 @@ run_ctest() {
   shift
   folder=$(build_root)/$preset
   say "testing $preset: ctest $*"
-  TMPDIR=$test_scratch "${test_wrapper[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 3 "$@" </dev/null || status=$?
+  TMPDIR=$test_scratch "${test_wrapper[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 4 "$@" </dev/null || status=$?
   return "$status"
 }
 
