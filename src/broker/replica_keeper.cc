@@ -270,7 +270,10 @@ asio::awaitable<void> ReplicaKeeper::look_for_failures() {
     co_await run_on(worker->runtime(), find_failed_replicas(*worker, failed));
     for (const auto& outcome : failed) {
       if (failed_.contains(outcome.id)) continue;
-      if (outcome.serves && !may_stand_aside(outcome.id)) continue;
+      if (outcome.serves && !may_stand_aside(outcome.id)) {
+        give_way(outcome.id);
+        continue;
+      }
       if (!outcome.foreign) failed_.insert(outcome.id);
       note(outcome);
       if (outcome.serves) aside.push_back(outcome.id);
@@ -305,6 +308,20 @@ bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
   const auto others = std::ranges::count_if(
       assignment->isr, [&](const auto& member) { return member.broker != core_.id; });
   return others >= std::max<std::int64_t>(assignment->min_isr, 1);
+}
+
+/// Of a damaged leader that the ISR cannot spare: another one in it leads at least, so that what is
+/// whole there can be read, and copied by those that are not in sync.
+void ReplicaKeeper::give_way(const model::PartitionId& id) {
+  const auto topic = applied_ ? applied_->find_topic(id.topic) : nullptr;
+  const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+  if (!assignment || assignment->leader != core_.id || assignment->isr.size() < 2) return;
+  if (!resigned_at_.emplace(id, home_.now()).second) return;
+  base::log_warning("partition",
+                    "{}-{}: its log is damaged here, and too few others are in sync: another of "
+                    "them is asked to lead",
+                    topic->name, id.partition);
+  reporter_.ask(id, protocol::ReplicaState::resigns);
 }
 
 /// They are not followed any more; one that is led here goes on until another broker leads it.

@@ -89,6 +89,7 @@ class ReplicaKeeper {
   [[nodiscard]] bool may_stand_aside(const model::PartitionId& id) const;
   [[nodiscard]] base::TimePoint next_try() const;
   asio::awaitable<void> stand_aside(std::vector<model::PartitionId> ids);
+  void give_way(const model::PartitionId& id);
   asio::awaitable<void> replace_damaged(model::PartitionId id);
   void replacement_failed(const model::PartitionId& id, const base::Error& why);
   asio::awaitable<void> make_some();

@@ -209,6 +209,8 @@ PartitionState without_leader_that_resigns(const PartitionState& state,
   if (!changed) return state;
   auto isr = changed->isr;
   remove_member(isr, leader.broker);
+  // What was confirmed stays with as many as before, as long as that is asked for.
+  if (isr.size() < changed->min_isr) return *std::move(changed);
   return with_isr(std::move(*changed), std::move(isr));
 }
 

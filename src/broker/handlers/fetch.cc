@@ -77,7 +77,7 @@ void name_nearer_replica(Worker& worker, Operation& fetch, Item& item) {
   fetch.failed = true;
 }
 
-void set_error(const Worker& worker, Item& item, const replication::Readable* partition,
+void set_error(Worker& worker, Item& item, const replication::Readable* partition,
                base::Error error) {
   const Core& core = worker.core();
   const auto name = core.partition_name(item.entry.partition);
@@ -86,6 +86,14 @@ void set_error(const Worker& worker, Item& item, const replication::Readable* pa
   if (wire == WireError::offset_out_of_range && partition) {
     text = fmt::format("{}: offset {} is not in [{}, {}]", name, item.entry.offset,
                        partition->log_start_offset(), partition->high_watermark());
+  }
+  const auto* led = worker.partitions().find(item.entry.partition);
+  if (wire == WireError::partition_corrupt && led && led->replicated() &&
+      led->isr_state().isr.size() > 1) {
+    // It gives way in a moment, and what follows is asked of the next leader.
+    wire = WireError::offset_not_available;
+    text = fmt::format("{}: offset {} is damaged on this broker; another replica is asked to lead",
+                       name, item.entry.offset);
   }
   if (core.stopping && wire == WireError::partition_offline) wire = WireError::shutting_down;
   item.result.status = core.status(wire, std::move(text));

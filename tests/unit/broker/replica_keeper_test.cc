@@ -38,7 +38,7 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
   LeaderEpoch log_epoch() const { return core().disks->find(id)->leader_epoch(); }
 
   /// The next image: `leader` leads, in `epoch`.
-  void show(BrokerId leader, LeaderEpoch epoch, int version = 1) {
+  void show(BrokerId leader, LeaderEpoch epoch, int version = 1, bool in_isr = true) {
     const auto image = core().image();
     metadata::ImageChange change;
     change.brokers = image->brokers();
@@ -50,7 +50,8 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
     partition.leader_epoch = epoch;
     partition.version = model::PartitionVersion(epoch.value() * 100 + version);
     partition.replicas = {core().id, kOther};
-    partition.isr = {{core().id, core().membership->epoch()}, {kOther, BrokerEpoch(77)}};
+    partition.isr = {{kOther, BrokerEpoch(77)}};
+    if (in_isr) partition.isr.push_back({core().id, core().membership->epoch()});
     partition.min_isr = 1;
     change.topics = {topic};
     core().membership->view().publish(std::make_shared<metadata::ClusterImage>(
@@ -186,6 +187,34 @@ TEST_P(ReplicaKeeperTest, AConsumerThatSaysItsRackReadsFromAFollower) {
   EXPECT_TRUE(fetch(3).status.ok());
   EXPECT_EQ(fetch(4).status.error(), WireError::offset_not_available);
   EXPECT_EQ(fetch(0, true).status.error(), WireError::not_leader);
+}
+
+// REC-10
+TEST_P(ReplicaKeeperTest, ADamagedLogIsReplacedAndThatIsTriedAgain) {
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  ASSERT_TRUE(world.stop());
+  for (const auto& path : world.disk.files_below("/data")) {
+    if (path.find(id.text()) == std::string::npos || !path.ends_with(".log")) continue;
+    world.disk.truncate_file(path, world.disk.content(path).size() - 1);
+  }
+  ASSERT_TRUE(world.start());
+  EXPECT_EQ(core().disks->find(id)->failure(),
+            make_error_code(storage::StorageErrc::partition_corrupt));
+  world.disk.inject({.operation = testing::FileOperation::rename,
+                     .path_part = id.text(),
+                     .error = make_error_code(base::BaseErrc::no_space)});
+  show(kOther, LeaderEpoch(100));
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(world.disk.faults_struck(), 0U);  // somebody may count on it
+  show(kOther, LeaderEpoch(101), 1, false);
+  world.run_for(milliseconds(500));
+  EXPECT_EQ(world.disk.faults_struck(), 1U);
+  EXPECT_TRUE(core().disks->find(id)->failure());
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_FALSE(core().disks->find(id)->failure());
+  EXPECT_EQ(core().disks->find(id)->log_end_offset(), Offset(0));
+  EXPECT_NE(followed(), nullptr);
 }
 
 TEST_P(ReplicaKeeperTest, AStopEndsWhatIsFollowed) {

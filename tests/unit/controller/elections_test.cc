@@ -388,13 +388,15 @@ protocol::ReplicaReport as(protocol::ReplicaState said, std::int32_t last_leader
   return one;
 }
 
-TEST(Resigns, AnotherOneOfIsrOrElrLeadsAndItLeavesTheIsr) {
+TEST(Resigns, AnotherOneOfIsrOrElrLeadsAndItLeavesTheIsrThatCanSpareIt) {
   const auto resigned = as(protocol::ReplicaState::resigns, 5);
   EXPECT_EQ(text(reports(state(kOne, 5, kAll), live(kAll), 1, 10, resigned)),
             "2@6 2:20 3:30 |  | ");
   EXPECT_EQ(
       text(reports(state(kOne, 5, {member(1, 10)}, {member(3, 30)}), live(kAll), 1, 10, resigned)),
-      "3@6 3:30 | 1:10 | ");
+      "3@6 1:10 3:30 |  | ");
+  const std::vector<model::IsrMember> two{member(1, 10), member(2, 20)};
+  EXPECT_EQ(text(reports(state(kOne, 5, two), live(kAll), 1, 10, resigned)), "2@6 1:10 2:20 |  | ");
 }
 
 TEST(Resigns, WhereNobodyElseCanLeadItGoesOn) {

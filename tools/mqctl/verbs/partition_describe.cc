@@ -23,11 +23,12 @@ std::int64_t lag_of(const PartitionDescription& partition, const FollowerDescrip
 Value followers_value(const PartitionDescription& partition) {
   Value followers = Value::array();
   for (const auto& follower : partition.followers)
-    followers.add(Value::object()
-                      .set("broker", follower.broker)
-                      .set("confirmed_end", follower.confirmed_end)
-                      .set("lag", lag_of(partition, follower))
-                      .set("behind_ms", follower.behind.count()));
+    followers.add(
+        Value::object()
+            .set("broker", follower.broker)
+            .set("confirmed_end", follower.confirmed_end)
+            .set("lag", lag_of(partition, follower))
+            .set("behind_ms", lag_of(partition, follower) == 0 ? 0 : follower.behind.count()));
   return followers;
 }
 
