@@ -90,6 +90,7 @@ class ClusterNode {
   std::unique_ptr<testing::SimFileSystem> disk_;
   int boots_ = 1;
   bool damaged_ = false;
+  bool older_copy_ = false;
   std::uint64_t lives_ = 0;
   bool store_was_lost_ = false;  ///< by the present process
   bool stuck_ = false;

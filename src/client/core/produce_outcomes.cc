@@ -24,6 +24,18 @@ std::string partition_text(const ProducerPartition& partition) {
   return fmt::format("{}/{}", partition.topic->name, partition.id.partition);
 }
 
+/// Of a batch behind one that was given up: what this leader lacks another replica may have, which
+/// led before and may lead again.
+Error left_behind(const ProducerPartition& partition) {
+  Error error = make_error(
+      Errc::delivery_timed_out,
+      fmt::format("{}: one before it was given up, and no answer to this one said whether it was "
+                  "appended",
+                  partition_text(partition)));
+  error.maybe_applied = true;
+  return error;
+}
+
 /// Refused for what these errors mean, nothing of a batch was appended; others may come after that.
 bool refused_before_append(const protocol::Status& status) {
   switch (status.error()) {
@@ -168,10 +180,11 @@ void ProduceSender::refused_by_sequence(const Entry& entry, const protocol::Stat
   ProduceBatch& batch = *entry.batch;
   const auto first = std::ranges::find(partition.queue, false, &ProduceBatch::done);
   if (first == partition.queue.end() || *first != entry.batch) return;  // it goes again in its turn
-  // A gap: one before it was given up and never came there. Otherwise the leader cannot tell, and
-  // only a batch whose every try was refused is surely not there.
+  // A gap: one before it was given up and never came there. Only a batch whose every try was
+  // refused is surely nowhere.
   const bool is_gap = status.error() == protocol::WireError::out_of_order_sequence;
-  const bool surely_absent = is_gap || batch.unanswered == 0;
+  const bool surely_absent = batch.unanswered == 0;
+  if (is_gap && !surely_absent) return finish(batch, left_behind(partition));
   if (!surely_absent || batch.base_sequence == 0) {
     Error error = from_status(status, where);
     error.maybe_applied = !surely_absent;
@@ -181,6 +194,21 @@ void ProduceSender::refused_by_sequence(const Entry& entry, const protocol::Stat
   core_.log.warning(partition_text(partition),
                     fmt::format("{}: {}; beginning a new producer epoch", partition_text(partition),
                                 to_string(from_status(status, where))));
+}
+
+/// All that is left gets new sequences, from 0. None of it may be in a log (CLI-5): what might be
+/// in that of any replica has its outcome now. The leader refuses what still comes in the epoch
+/// before.
+void ProduceSender::begin_epoch(ProducerPartition& partition) {
+  partition.new_epoch = false;
+  ++partition.producer_epoch;
+  partition.next_sequence = 0;
+  for (const ProduceBatchPtr& batch : partition.queue) {
+    batch->base_sequence = -1;
+    batch->named = false;
+    if (batch->unanswered > 0) finish(*batch, left_behind(partition));
+  }
+  collect(partition);
 }
 
 /// The topic takes less than this client thought: smaller batches, and only a record that is too

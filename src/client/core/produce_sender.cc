@@ -178,18 +178,6 @@ void ProduceSender::name(ProducerPartition& partition, ProduceBatch& batch) {
   batch.finish_named(producer_id_.get()->id, codec_, base::BufferPool::shared());
 }
 
-/// All that is left gets new sequences, from 0. None of it may be in the log (CLI-5): what might be
-/// has had its outcome before. The leader refuses what still comes in the epoch before.
-void ProduceSender::begin_epoch(ProducerPartition& partition) {
-  partition.new_epoch = false;
-  ++partition.producer_epoch;
-  partition.next_sequence = 0;
-  for (const ProduceBatchPtr& batch : partition.queue) {
-    batch->base_sequence = -1;
-    batch->named = false;
-  }
-}
-
 void ProduceSender::drop_idle(ProduceLink& link) {
   std::erase_if(link.active, [&](ProducerPartition* partition) {
     const bool idle = partition->queue.empty() && partition->in_flight == 0 &&

@@ -72,7 +72,7 @@ class ProduceSender {
   void drop_idle(ProduceLink& link);
   bool may_send(ProduceLink& link);
   void name(ProducerPartition& partition, ProduceBatch& batch);
-  static void begin_epoch(ProducerPartition& partition);
+  void begin_epoch(ProducerPartition& partition);
   [[nodiscard]] bool ready(ProduceLink& link, ProducerPartition& partition);
   SentPtr gather(ProduceLink& link, const net::ClientConnection& connection);
   bool dispatch(net::ClientConnection& connection, const SentPtr& sent);

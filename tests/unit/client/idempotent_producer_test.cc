@@ -143,6 +143,34 @@ TEST_F(IdempotentProducerTest, ABatchThatWasGivenUpLeavesAGapThatIsClosed) {
   EXPECT_EQ(std::get<2>(names().back()), 0);
 }
 
+// CLI-5: a leader that lacks it does not speak for a replica that led before, and may lead again.
+TEST_F(IdempotentProducerTest, WhatMayBeInAnotherReplicaIsNotSentUnderANewEpoch) {
+  auto made = producer_config();
+  made.delivery_timeout = seconds(10);
+  made.request_timeout = seconds(8);
+  const auto orders = begin(std::move(made));
+  ASSERT_TRUE(deliver(*orders, "a"));
+  broker->refuse = [](const FakeBroker::Produced&) {
+    return std::optional(Status::of(WireError::partition_offline, "closed", 1));
+  };
+  broker->mute = true;
+  ASSERT_EQ(send(*orders, "b"), Appended::accepted);
+  simulator.run_for(seconds(5));
+  ASSERT_EQ(send(*orders, "c"), Appended::accepted);
+  simulator.run_for(milliseconds(100));  // both are under way
+  broker->mute = false;
+  broker->break_connections();
+  ASSERT_TRUE(simulator.run_until([&] { return results.contains("b"); }, seconds(10)));
+  EXPECT_TRUE(results["b"].front().error().maybe_applied);
+  broker->refuse = nullptr;
+  ASSERT_TRUE(simulator.run_until([&] { return results.contains("c"); }, seconds(10)));
+  ASSERT_FALSE(results["c"].front());
+  EXPECT_EQ(results["c"].front().error().code, Errc::delivery_timed_out);
+  EXPECT_TRUE(results["c"].front().error().maybe_applied);
+  EXPECT_TRUE(deliver(*orders, "d"));
+  EXPECT_EQ(stored(), (std::vector<std::string>{"a", "d"}));
+}
+
 TEST_F(IdempotentProducerTest, ARecordThatIsTooLargeAloneLeavesAGapThatIsClosed) {
   const auto orders = begin();
   ASSERT_TRUE(deliver(*orders, "a"));
