@@ -32,9 +32,10 @@ std::optional<PartitionState> settled(const PartitionState& state,
 /// registration at the earliest. A log that has seen a later leader epoch than the metadata, which
 /// then came from a backup, raises the leader epoch above it.
 ///
-/// A leader whose own log stands still or is damaged (`resigns`) leaves leadership to another one of
-/// ISR or ELR, where there is one, and the ISR, where that has min_isr members without it. One whose
-/// log has had the leader epoch (`needs_epoch`: it stopped leading meanwhile) gets a later one.
+/// A leader whose own log stands still or is damaged (`resigns`) leaves leadership to another one
+/// of ISR or ELR, where there is one, and the ISR, where that has min_isr members without it. One
+/// whose log has had the leader epoch (`needs_epoch`: it stopped leading meanwhile) gets a later
+/// one.
 ///
 /// With one replica it leads whatever it has lost; also one that failed, since its broker is the
 /// one that can say why it is not served.
