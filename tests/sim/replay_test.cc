@@ -35,9 +35,11 @@ struct Failed {
 /// what they found has a test of its own as well.
 TEST(ReplayOnce, SeedsThatFailedOnceDoNotFailAgain) {
   const Failed failed[] = {
-      {"replicated", 112},       // a store that did not answer was taken for an unknown broker
-      {"replicated", 1072},      // a replica that reported before the last leader was lost
-      {"replicated", 41021},     // a topic that was deleted after the copy of a disk was made
+      {"replicated", 112},    // a store that did not answer was taken for an unknown broker
+      {"replicated", 1072},   // a replica that reported before the last leader was lost
+      {"replicated", 41021},  // a topic that was deleted after the copy of a disk was made
+      {"replicated",
+       41057},  // a connection that was closed here ended what was asked for the caller
       {"replicated", 93168656},  // a batch sent again under a new epoch, which another replica had
   };
   for (const auto& [name, seed] : failed) {

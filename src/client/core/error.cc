@@ -22,7 +22,7 @@ std::string_view base_reason(base::BaseErrc code) {
     case BaseErrc::connection_lost:
       return "the connection broke";
     case BaseErrc::closed:
-      return "the client is closed";
+      return "the connection was closed on this side";
     case BaseErrc::io_failed:
     case BaseErrc::no_space:
     case BaseErrc::already_exists:
@@ -45,7 +45,6 @@ std::string reason(const base::Error& error) {
 
 Errc transport_code(const base::Error& error) {
   if (error == base::BaseErrc::timed_out) return Errc::timed_out;
-  if (error == base::BaseErrc::closed) return Errc::closed;
   if (error == net::ConnectionErrc::not_mq) return Errc::not_mq;
   if (error.category() == net::connection_category() ||
       error.category() == protocol::frame_category() || error == base::BaseErrc::malformed) {
