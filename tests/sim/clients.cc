@@ -153,6 +153,11 @@ void SimProducer::check_refusal(const model::PartitionId& partition, const Deliv
                          code != Errc::duplicate_sequence && code != Errc::producer_fenced),
           "IDM-4: {}/{}: producer {} got {}", topic_, range.partition, sent_.producer(),
           range.error.message);
+  const bool left_behind = range.error.message.find("before it was given up") != std::string::npos;
+  require(may_forget || !left_behind || failed_in_.contains(partition),
+          "IDM-2: {}/{}: producer {} got {}, and none was", topic_, range.partition,
+          sent_.producer(), range.error.message);
+  if (!range.ok()) failed_in_.insert(partition);
 }
 
 void SimProducer::stop() { machine_.spawn("producer stop", run_stop()); }

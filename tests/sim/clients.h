@@ -72,8 +72,9 @@ class SimProducer {
   std::string topic_;
   Acks acks_;
   SentRecords sent_;
-  std::vector<std::size_t> padding_;       // by record number
-  std::set<model::PartitionId> known_in_;  // partitions that hold something of it
+  std::vector<std::size_t> padding_;        // by record number
+  std::set<model::PartitionId> known_in_;   // partitions that hold something of it
+  std::set<model::PartitionId> failed_in_;  // in which something of it was given up
   client::ProducerCore core_;
   bool sending_ = true;
   bool idle_ = false;

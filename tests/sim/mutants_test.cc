@@ -81,7 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"isr_shrink_counts_early", run_replicated_world, 60},
                       Mistake{"isr_union_dropped_early", run_replicated_world, 60},
                       Mistake{"isr_grows_before_epoch_start", run_replicated_world, 200},
-                      Mistake{"isr_grows_by_any_registration", run_replicated_world, 200},
+                      Mistake{"isr_grows_by_any_registration", run_replicated_world, 200, 302},
                       Mistake{"older_epoch_fetches_count", run_replicated_world, 150}),
     [](const auto& info) { return info.param.name; });
 
