@@ -26,6 +26,22 @@ constexpr base::Duration kReplaceAgainMax = std::chrono::seconds(60);
 constexpr base::Duration kDeleteAgainMin = std::chrono::seconds(1);
 constexpr base::Duration kDeleteAgainMax = std::chrono::seconds(60);
 
+/// A partition as an image has it.
+struct Placed {
+  metadata::TopicPtr topic;                         ///< null: there is no such topic, or no image
+  const PartitionAssignment* assignment = nullptr;  ///< null: nor such a partition
+};
+Placed placed(const metadata::ImagePtr& image, const model::PartitionId& id) {
+  Placed found;
+  if (image) found.topic = image->find_topic(id.topic);
+  if (found.topic) found.assignment = found.topic->find(id.partition);
+  return found;
+}
+
+bool in_isr(const PartitionAssignment& assignment, model::BrokerId broker) {
+  return std::ranges::count(assignment.isr, broker, &model::IsrMember::broker) > 0;
+}
+
 asio::awaitable<void> set_addresses(Worker& worker,
                                     std::unordered_map<model::BrokerId, base::Endpoint> addresses) {
   worker.replica_fetchers().set_addresses(std::move(addresses));
@@ -224,7 +240,7 @@ void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrde
   if (assignment.leader != core_.id) {
     if (failed_.contains(assignment.id)) return;  // else it might be taken into the ISR again
     order.follow = replication::Following{assignment.leader, assignment.leader_epoch};
-    order.in_sync = std::ranges::count(assignment.isr, core_.id, &model::IsrMember::broker) > 0;
+    order.in_sync = in_isr(assignment, core_.id);
     return;
   }
   auto& lead = order.lead.emplace();
@@ -302,8 +318,7 @@ asio::awaitable<void> ReplicaKeeper::look_for_stalled(Worker& worker) {
 
 /// Without a replica that is damaged in places enough others are in the ISR.
 bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
-  const auto topic = applied_ ? applied_->find_topic(id.topic) : nullptr;
-  const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+  const auto [topic, assignment] = placed(applied_, id);
   if (!assignment || assignment->leader == model::BrokerId()) return false;
   const auto others = std::ranges::count_if(
       assignment->isr, [&](const auto& member) { return member.broker != core_.id; });
@@ -313,8 +328,7 @@ bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
 /// Of a damaged leader that the ISR cannot spare: another one in it leads at least, so that what is
 /// whole there can be read, and copied by those that are not in sync.
 void ReplicaKeeper::give_way(const model::PartitionId& id) {
-  const auto topic = applied_ ? applied_->find_topic(id.topic) : nullptr;
-  const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+  const auto [topic, assignment] = placed(applied_, id);
   if (!assignment || assignment->leader != core_.id || assignment->isr.size() < 2) return;
   if (!resigned_at_.emplace(id, home_.now()).second) return;
   base::log_warning("partition",
@@ -328,8 +342,7 @@ void ReplicaKeeper::give_way(const model::PartitionId& id) {
 asio::awaitable<void> ReplicaKeeper::stand_aside(std::vector<model::PartitionId> ids) {
   Orders orders;
   for (const auto& id : ids) {
-    const auto topic = applied_ ? applied_->find_topic(id.topic) : nullptr;
-    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    const auto [topic, assignment] = placed(applied_, id);
     if (!assignment) continue;
     base::log_warning("partition",
                       "{}-{}: its log is damaged here; it leaves the ISR and is made anew from the "
@@ -342,17 +355,14 @@ asio::awaitable<void> ReplicaKeeper::stand_aside(std::vector<model::PartitionId>
 
 /// Of a damaged log: nobody counts on it any more, and there is a leader that can fill it.
 bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id) const {
-  const auto topic = applied_->find_topic(id.topic);
-  const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+  const auto [topic, assignment] = placed(applied_, id);
   if (core_.stopping || !assignment || assignment->leader == core_.id ||
       assignment->leader == model::BrokerId())
     return false;
-  const bool in_isr = std::ranges::find(assignment->isr, core_.id, &model::IsrMember::broker) !=
-                      assignment->isr.end();
   // What is left must not be taken for what this registration stands for there; the failure, once
   // it is reported, has made it an earlier one.
   const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
-  return !in_isr && std::ranges::count(assignment->elr, self) == 0;
+  return !in_isr(*assignment, core_.id) && std::ranges::count(assignment->elr, self) == 0;
 }
 
 std::optional<model::PartitionId> ReplicaKeeper::next_damaged() const {
@@ -375,8 +385,7 @@ base::TimePoint ReplicaKeeper::next_try() const {
 
 /// What is damaged where no damage may be is made anew from its leader.
 asio::awaitable<void> ReplicaKeeper::replace_damaged(model::PartitionId id) {
-  const auto topic = applied_->find_topic(id.topic);
-  const auto* assignment = topic->find(id.partition);
+  const auto [topic, assignment] = placed(applied_, id);
   const auto keep = damaged_.at(id).keep;
   auto* const log = core_.disks->find(id);
   bool damaged = false;
@@ -458,8 +467,7 @@ asio::awaitable<void> ReplicaKeeper::look_at(std::vector<model::PartitionId> ids
   const auto image = view_.image();
   Orders orders;
   for (const auto& id : ids) {
-    const auto topic = image->find_topic(id.topic);
-    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    const auto [topic, assignment] = placed(image, id);
     if (!assignment || !keeps(*assignment)) continue;
     looked_at_.insert(id);
     wanted_.erase(id);
@@ -488,8 +496,7 @@ asio::awaitable<void> ReplicaKeeper::make_some() {
   const auto image = applied_;
   while (!wanted_.empty() && specs.size() < kMadeAtOnce) {
     const auto id = wanted_.extract(wanted_.begin()).value();
-    const auto topic = image->find_topic(id.topic);
-    const auto* assignment = topic ? topic->find(id.partition) : nullptr;
+    const auto [topic, assignment] = placed(image, id);
     if (!assignment || !keeps(*assignment)) continue;
     specs.push_back(spec_of(*topic, *assignment));
     ids.push_back(id);

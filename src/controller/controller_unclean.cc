@@ -27,7 +27,7 @@ asio::awaitable<void> Controller::Impl::follow_leaderless() {
 void Controller::Impl::note_leaderless() {
   std::map<model::PartitionId, base::TimePoint> since;
   for (const auto& [id, tree] : topics_) {
-    if (!allows_unclean_election(config_.topic_defaults, tree.value.overrides)) continue;
+    if (!allows_unclean_election(tree.value.overrides)) continue;
     for (const auto& node : tree.partitions) {
       if (node.state.leader != model::BrokerId() || replicas_of(node.id).size() == 1) continue;
       const auto known = leaderless_since_.find(node.id);

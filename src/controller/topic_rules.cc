@@ -138,14 +138,9 @@ std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas) {
   return most >= 3 ? 2 : 1;
 }
 
-bool allows_unclean_election(const model::TopicSettings&,
-                             const std::map<std::string, std::string>& overrides) {
-  const std::string name = "unclean_election";
-  const auto found = overrides.find(name);
-  if (found == overrides.end()) return false;
-  model::TopicSettings settings;
-  if (model::set_topic_setting(settings, name, found->second)) return false;
-  return found->second == "true";
+bool allows_unclean_election(const std::map<std::string, std::string>& overrides) {
+  const auto found = overrides.find("unclean_election");
+  return found != overrides.end() && found->second == "true";
 }
 
 AlteredSettings alter_settings(const ControllerConfig& config,
