@@ -73,6 +73,9 @@ struct MQ_EXPORT ProducerConfig : ClientConfig {
   std::size_t batch_bytes = std::size_t{1} << 20;
   /// A retry never stores a batch twice: each carries the producer's id and a sequence by which the
   /// leader knows it again. Not with Acks::none, which asks for no answers and so repeats nothing.
+  /// false: order is not kept. A retry may store records once more, behind newer ones that were
+  /// under way with them, so that consumers see 1 2 3 1 2 3 4; whoever waits for the result of each
+  /// record before the next one to its partition gets at most 1 1 2 2.
   bool enable_idempotence = true;
   OnFull on_full = OnFull::block;
   Compression compression = Compression::lz4;

@@ -88,7 +88,7 @@ struct ProducerStats {
 ///
 /// Errors: what a send() refuses at once (queue_full, record_too_large, closed, unknown_topic,
 /// invalid_argument) is its return value and has no other result; everything later comes as the
-/// record's result. A retry never reorders records, nor does it store any twice unless
+/// record's result. A retry never reorders records, nor does it store any twice, unless
 /// enable_idempotence is off. unknown_producer, rare: the broker no longer remembers whether it has
 /// the record (a day passed in the partition, its records expired, or thousands of producers came
 /// in between), and a repeat could be a second copy; maybe_applied says so.

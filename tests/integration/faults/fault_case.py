@@ -33,8 +33,10 @@ class FaultCase(Replicated):
     ZOOKEEPERS = 1
     RATE = int(os.environ.get("MQ_FAULT_RATE", "500"))  # of each of the four writers
     VALUE_BYTES = 300  # at most
+    LOAD = {}  # more of the load's environment (load_main.cc)
     # Errors in the brokers' logs that a fault brings about.
     EXPECTED_ERRORS = ()
+    CHECKERS = tuple(history.CHECKERS)
 
     def setUp(self):
         self.network = None
@@ -101,7 +103,7 @@ class FaultCase(Replicated):
     def begin_load(self, writers=4, rate=None):
         partitions = next(iter(self.TOPICS.values()))[0]
         running = load.Load(self.addresses, self.TOPICS, partitions, writers, rate or self.RATE, first=10 * self.runs,
-                            value_bytes=self.VALUE_BYTES)
+                            value_bytes=self.VALUE_BYTES, environment=self.LOAD)
         self.runs += 1
         self.addCleanup(running.end)
         self.load = running
@@ -160,7 +162,7 @@ class FaultCase(Replicated):
 
     def check_history(self, losses):
         kept = self.history.of(set(self.TOPICS) - set(losses))
-        findings = history.check(kept, without=[history.results])
+        findings = history.check(kept, without=[history.results], checkers=self.CHECKERS)
         findings["results"] = history.few(history.results(self.history))
         for topic in losses:
             part = self.history.of({topic})

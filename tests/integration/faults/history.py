@@ -62,6 +62,7 @@ class History:
         self.nobodys = []
         self.reader_errors = []
         self.unfinished = []
+        self.logged = []  # (writer, time, text)
 
     def add(self, lines, name="load", final=False):
         """One run of fault_load."""
@@ -106,6 +107,10 @@ class History:
 
     def _b(self, _, rest):
         self.nobodys.append(rest)
+
+    def _g(self, _, rest):
+        writer, time, text = rest.split(" ", 2)
+        self.logged.append((int(writer), int(time), text))
 
     def _s(self, session, rest):
         topic, partition, offset = rest.split()
@@ -243,6 +248,33 @@ def writer_order(history):
     return findings
 
 
+def only_repeats(history):
+    """Of writers without idempotence that send one record at a time: the copies of a record stand side by side, as far as they are concerned."""
+    findings = []
+    for session in history.sessions:
+        newest = {}
+        for read in session.reads:
+            before = newest.get((read.place, read.writer), -1)
+            if read.number < before:
+                findings.append(f"{read.place} {read.offset}: {read.number} of writer {read.writer} is behind {before}")
+            newest[(read.place, read.writer)] = read.number
+    return findings
+
+
+def order_of_first_copies(history):
+    """Of writers without idempotence: what stands behind newer ones stood before them as well."""
+    findings = []
+    for session in history.sessions:
+        newest, there = {}, set()
+        for read in session.reads:
+            before = newest.get((read.place, read.writer), -1)
+            if read.number < before and (read.place, read.value) not in there:
+                findings.append(f"{read.place} {read.offset}: the first {read.number} of writer {read.writer} is behind {before}")
+            newest[(read.place, read.writer)] = max(before, read.number)
+            there.add((read.place, read.value))
+    return findings
+
+
 def results(history):
     """Each record that was sent has one result."""
     findings, seen = [], defaultdict(set)
@@ -275,11 +307,13 @@ def reading(history):
 
 
 CHECKERS = [lost_writes, duplicates, inconsistent_offsets, poll_skips, real_time_order, writer_order, results, never_sent, reading]
+# Without idempotence records may be there more than once.
+PLAIN_CHECKERS = [*(one for one in CHECKERS if one not in (duplicates, writer_order)), order_of_first_copies]
 
 
-def check(history, without=()):
+def check(history, without=(), checkers=CHECKERS):
     """{name of the checker: what it found}, of those that found something."""
-    found = {checker.__name__: few(checker(history)) for checker in CHECKERS if checker not in without}
+    found = {checker.__name__: few(checker(history)) for checker in checkers if checker not in without}
     return {name: findings for name, findings in found.items() if findings}
 
 

@@ -13,8 +13,8 @@ PROGRAM = os.environ.get("MQ_LOAD", str(BIN.parent / "tests/integration/faults/f
 class Load:
     """Four idempotent writers (acks=all), each with so many records a second, and a reader of all partitions."""
 
-    def __init__(self, brokers, topics, partitions, writers=4, rate=250, first=0, value_bytes=300):
-        self.environment = os.environ | {"MQ_LOAD_BYTES": str(value_bytes)}
+    def __init__(self, brokers, topics, partitions, writers=4, rate=250, first=0, value_bytes=300, environment=()):
+        self.environment = os.environ | {"MQ_LOAD_BYTES": str(value_bytes)} | dict(environment)
         self.words = [PROGRAM, brokers, ",".join(topics), str(partitions), str(writers), str(rate), str(first)]
         self.file = tempfile.TemporaryFile(mode="w+", prefix="mq-load-")
         self.errors = tempfile.TemporaryFile(mode="w+", prefix="mq-load-")

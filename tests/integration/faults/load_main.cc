@@ -13,7 +13,11 @@
 //   s TOPIC PARTITION OFFSET                           reading begins there
 //   e TOPIC PARTITION ERROR                            a partition cannot be read on
 //   l TOPIC PARTITION START END                        drain: what there is
+//   g WRITER TIME TEXT                                 a line of a producer's log
 //   x                                                  all is said
+//
+// Environment: MQ_LOAD_PLAIN=1: producers without idempotence. MQ_LOAD_ONE=1: a writer waits for
+// the result of each record before it sends the next one to that partition.
 
 #include <csignal>
 #include <cstdlib>
@@ -55,15 +59,28 @@ Config config_for(const Target& target) {
   return config;
 }
 
+bool asked_for(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr && std::string_view(text) == "1";
+}
+
 class Writer {
  public:
   Writer(int number, int rate, const Target& target, LoadHistory& history)
-      : number_(number), rate_(rate), target_(target), history_(history) {
+      : number_(number),
+        rate_(rate),
+        target_(target),
+        history_(history),
+        under_way_(asked_for("MQ_LOAD_ONE") ? target.all() : 0) {
     auto config = config_for<ProducerConfig>(target);
     config.delivery_timeout = 90s;
     config.linger = 5ms;
     config.batch_bytes = 64 << 10;
     config.compression = Compression::none;
+    config.enable_idempotence = !asked_for("MQ_LOAD_PLAIN");
+    config.log = [this](LogLevel, std::string_view text) {
+      history_.say("g {} {} {}", number_, monotonic_us(), text.substr(0, text.find('\n')));
+    };
     producer_.emplace(must(Producer::create(std::move(config))));
     thread_ = std::thread([this] { run(); });
   }
@@ -81,17 +98,35 @@ class Writer {
       std::this_thread::sleep_until(begun + sent_ * 1'000'000us / rate_);
       // After a long outage what waits is sent first.
       while (producer_->pending() > 20'000 && !stopping) std::this_thread::sleep_for(10ms);
-      const auto to = target_.at(sent_ + static_cast<std::uint64_t>(number_));
+      const auto turn = sent_ + static_cast<std::uint64_t>(number_);
+      const auto to = target_.at(turn);
+      if (!wait_for_turn(turn)) break;
       const LoadKey key{number_, sent_};
       const auto start = monotonic_us();
       const auto accepted =
           producer_->send(Record(to.topic).partition(to.partition).value(value_of(key)),
-                          [this, to, key, start](const Result<Delivery>& result) {
-                            if (result) return acknowledged(*result, key, start);
-                            failed(to, key, start, result.error());
+                          [this, to, key, start, turn](const Result<Delivery>& result) {
+                            if (result)
+                              acknowledged(*result, key, start);
+                            else
+                              failed(to, key, start, result.error());
+                            has_result(turn);
                           });
-      if (!accepted) failed(to, key, start, accepted.error());
+      if (!accepted) {
+        failed(to, key, start, accepted.error());
+        has_result(turn);
+      }
     }
+  }
+  /// Where one record is under way at a time: false when it is over meanwhile.
+  bool wait_for_turn(std::uint64_t turn) {
+    if (under_way_.empty()) return true;
+    auto& busy = under_way_[turn % under_way_.size()];
+    while (busy && !stopping) std::this_thread::sleep_for(1ms);
+    return !busy.exchange(true);
+  }
+  void has_result(std::uint64_t turn) {
+    if (!under_way_.empty()) under_way_[turn % under_way_.size()] = false;
   }
   void acknowledged(const Delivery& delivery, const LoadKey& key, std::int64_t start) {
     history_.say("a {} {} {} {} {} {} {}", delivery.topic, delivery.partition, delivery.offset,
@@ -108,6 +143,7 @@ class Writer {
   LoadHistory& history_;
   std::optional<Producer> producer_;
   std::uint64_t sent_ = 0;
+  std::vector<std::atomic<bool>> under_way_;  // of each partition
   std::thread thread_;
 };
 

@@ -10,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases")
 import load  # noqa: E402
 from daemon import free_port, wait_until  # noqa: E402
 from fault_case import FaultCase, main  # noqa: E402
+from history import PLAIN_CHECKERS, duplicates, only_repeats  # noqa: E402
 from nemesis import back  # noqa: E402
 from relays import BrokerRelay  # noqa: E402
 from three_brokers import FAILOVER_SECONDS  # noqa: E402
@@ -97,8 +98,8 @@ class AnswersLost(FaultCase):
         self.relays = []
         super().setUp()
 
-    def test_the_order_of_what_is_sent_again(self):
-        self.begin_load()
+    def lose_answers(self, writers=4):
+        self.begin_load(writers)
         for relay in self.relays:
             relay.share = 0.1
         for round_number in range(10):
@@ -112,6 +113,33 @@ class AnswersLost(FaultCase):
         for relay in self.relays:
             relay.share = 0
         self.finish()
+
+
+class Idempotent(AnswersLost):
+    def test_the_order_of_what_is_sent_again(self):
+        self.lose_answers()
+
+
+class Plain(AnswersLost):
+    """Without idempotence: nothing is lost, but what is sent again may be there once more, behind newer ones."""
+
+    LOAD = {"MQ_LOAD_PLAIN": "1"}
+    CHECKERS = PLAIN_CHECKERS
+
+    def test_nothing_is_lost_of_what_is_sent_again(self):
+        self.lose_answers()
+        self.assertTrue(duplicates(self.history), "something was stored once more")
+
+
+class PlainOneByOne(AnswersLost):
+    """The same where each record waits for the result of the one before: copies stand side by side."""
+
+    LOAD = {"MQ_LOAD_PLAIN": "1", "MQ_LOAD_ONE": "1"}
+    CHECKERS = (*PLAIN_CHECKERS, only_repeats)
+
+    def test_the_order_of_what_is_sent_again(self):
+        self.lose_answers(writers=9)
+        self.assertTrue(duplicates(self.history), "something was stored once more")
 
 
 if __name__ == "__main__":

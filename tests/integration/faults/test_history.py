@@ -44,7 +44,7 @@ def lines(text):
 
 
 class Checkers(unittest.TestCase):
-    def found(self, load=(), drain=()):
+    def found(self, load=(), drain=(), checkers=h.CHECKERS):
         """Names of the checkers that find something once lines are replaced (by None: left out)."""
         texts = []
         for text, changes in ((LOAD, load), (DRAIN, drain)):
@@ -53,7 +53,7 @@ class Checkers(unittest.TestCase):
                 text = text.replace(old + "\n", new + "\n" if new else "", 1)
             texts.append(lines(text))
         history = h.History().add(texts[0]).add(texts[1], "drain", final=True)
-        return set(h.check(history))
+        return set(h.check(history, checkers=checkers))
 
     def test_a_good_history(self):
         self.assertEqual(self.found(), set())
@@ -114,6 +114,16 @@ class Checkers(unittest.TestCase):
                                           ("r t 0 0 0 0 250", "r t 0 0 0 1 350"), ("r t 0 1 0 1 350", "r t 0 1 0 0 350")],
                                     drain=[("r t 0 0 0 0 1000", "r t 0 0 0 1 1000"), ("r t 0 1 0 1 1000", "r t 0 1 0 0 1000")]),
                          {"writer_order"})
+
+    def test_copies_of_writers_without_idempotence(self):
+        checkers = [*h.PLAIN_CHECKERS, h.only_repeats]
+        more = ("l t 0 0 3", "l t 0 0 5")
+        last = "r t 0 2 1 1 1000"
+        self.assertEqual(self.found(drain=[more, (last, f"{last}\nr t 0 3 0 1 1000\nr t 0 4 1 1 1000")], checkers=checkers), set())
+        self.assertEqual(self.found(drain=[more, (last, f"{last}\nr t 0 3 0 0 1000\nr t 0 4 0 1 1000")], checkers=checkers),
+                         {"only_repeats"})
+        self.assertEqual(self.found(drain=[("l t 1 0 2", "l t 1 0 3"), ("r t 1 1 0 2 1000", "r t 1 1 0 2 1000\nr t 1 2 0 1 1000")],
+                                    checkers=checkers), {"only_repeats", "order_of_first_copies"})
 
     def test_a_record_without_a_result(self):
         self.assertEqual(self.found(load=[("w 1 3", "w 1 4")]), {"results"})
