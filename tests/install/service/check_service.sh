@@ -1,7 +1,7 @@
 #!/bin/bash
 # check_service.sh BUILD: installs BUILD into a bare Debian 12 made by debootstrap, boots that with systemd-nspawn and runs inside.sh
 # there. It needs root, the packages debootstrap and systemd-container, and a Debian mirror; where one of these is missing it says so and
-# exits with 77 (skipped). About two minutes. Nothing stays: the machine ends with its nspawn, its folder is removed.
+# exits with 77 (skipped). Three brokers take part where this machine has a ZooKeeper server, whose Java it lends. About four minutes. Nothing stays: the machine ends with its nspawn, its folder is removed.
 set -euo pipefail
 build=$1
 here=$(cd -- "$(dirname -- "$0")" && pwd)
@@ -74,12 +74,22 @@ WantedBy=multi-user.target
 UNIT
 ln -s ../check.service "$machine/etc/systemd/system/multi-user.target.wants/check.service"
 
+# Java and the ZooKeeper server of this machine, for one that has neither.
+zookeeper_binds() {
+  local folder
+  for folder in /usr/lib/jvm /usr/share/java /etc/java-*-openjdk; do
+    if [ -d "$folder" ]; then echo "--bind-ro=$folder"; fi
+  done
+}
+has_zookeeper() { command -v java >/dev/null && [ -e /usr/share/java/zookeeper.jar ]; }
+readarray -t binds < <(if has_zookeeper; then zookeeper_binds; fi)
+
 boot() {
   local waited=0
   echo "-- booting: inside.sh $1"
   echo "$1" >"$machine/opt/check/round"
   rm -f "$machine/opt/check/status"
-  systemd-nspawn --quiet --register=no --keep-unit --private-network --boot -D "$machine" --console=pipe </dev/null >"$scratch/console" 2>&1 &
+  systemd-nspawn --quiet --register=no --keep-unit --private-network "${binds[@]}" --boot -D "$machine" --console=pipe </dev/null >"$scratch/console" 2>&1 &
   nspawn=$!
   for ((waited = 0; waited < 300; waited++)); do
     if [ -s "$machine/opt/check/status" ] || ! kill -0 "$nspawn" 2>/dev/null; then break; fi
@@ -105,5 +115,17 @@ status=$(cat "$machine/opt/check/status" 2>/dev/null || echo "none (no end withi
 if [ "$status" != 0 ]; then
   echo "inside.sh second: exit $status"
   exit 1
+fi
+if has_zookeeper; then
+  readlink -f "$(command -v java)" >"$machine/opt/check/java"
+  boot three
+  power_off
+  status=$(cat "$machine/opt/check/status" 2>/dev/null || echo "none (no end within 300 s)")
+  if [ "$status" != 0 ]; then
+    echo "inside.sh three: exit $status"
+    exit 1
+  fi
+else
+  echo "-- without three brokers: no java or no zookeeper.jar here"
 fi
 echo "mqbroker.service: as promised, from a bare machine to a power cut"

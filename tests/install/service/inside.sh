@@ -1,7 +1,8 @@
 #!/bin/bash
 # Runs as root on a machine of its own (check_service.sh boots one; a throw-away virtual machine does as well) where systemd is process 1
 # and mq is installed: starts, kills, misconfigures and stops mqbroker.service and looks at what an operator would see.
-# inside.sh first: from the bare machine on. inside.sh second: after that machine lost its power.
+# inside.sh first: from the bare machine on. inside.sh second: after that machine lost its power. inside.sh three: three brokers there, each
+# a copy of the unit with a configuration and a directory of its own, and a ZooKeeper server run by the Java that /opt/check/java names.
 set -euo pipefail
 failures=0
 unit=mqbroker.service
@@ -223,6 +224,100 @@ second() {
   mark
   timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
   expect_journal '^broker: stopped$'
+}
+
+# Three brokers
+
+units=(mqbroker-1 mqbroker-2 mqbroker-3)
+brokers=127.0.0.1:9501,127.0.0.1:9502,127.0.0.1:9503
+all_run() { systemctl is-active --quiet "${units[@]}"; }
+all_well() { timeout 20 mqctl -b "$brokers" health </dev/null >/dev/null 2>&1; }
+
+start_zookeeper() {
+  install -d /var/lib/zookeeper
+  printf 'tickTime=500\nadmin.enableServer=false\ndataDir=/var/lib/zookeeper\nclientPortAddress=127.0.0.1\nclientPort=2181\n' >/etc/zoo.cfg
+  systemd-run --quiet --unit=zookeeper "$(cat /opt/check/java)" -Xmx96m -XX:+UseSerialGC -cp \
+    /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar org.apache.zookeeper.server.quorum.QuorumPeerMain /etc/zoo.cfg
+}
+
+make_units() {
+  local number
+  for number in 1 2 3; do
+    sed -e "s/^id = 1 .*/id = $number/" -e "s#^path = .*#path = \"/var/lib/mq-$number\"#" -e "s/^bind = .*/bind = \"127.0.0.1:950$number\"/" \
+      -e "s/^advertised = .*/advertised = \"127.0.0.1:950$number\"/" -e 's#^metadata = .*#metadata = "zookeeper://127.0.0.1:2181/mq"#' \
+      /usr/share/doc/mq/examples/cluster/broker.toml >"/etc/mq/broker-$number.toml"
+    sed -e "s#/etc/mq/broker.toml#/etc/mq/broker-$number.toml#" -e "s#^StateDirectory=mq\$#StateDirectory=mq-$number#" \
+      "$(property FragmentPath)" >"/etc/systemd/system/mqbroker-$number.service"
+  done
+  systemctl daemon-reload
+}
+
+# Numbered lines, a batch after the other; those of each batch that was acknowledged are in /tmp/acknowledged.
+write_on() {
+  local number=0
+  while [ ! -e /tmp/enough ]; do
+    seq "$number" $((number + 499)) | sed 's/^/record /' >"/tmp/batch-$1"
+    if timeout 60 mqctl -q -b "$brokers" --timeout 20s produce "$1" <"/tmp/batch-$1" 2>/dev/null; then cat "/tmp/batch-$1" >>"/tmp/acknowledged-$1"; fi
+    number=$((number + 500))
+  done
+}
+
+# kill_all ORDER…: all at once; they come back in that order, or as systemd brings them back.
+kill_all() {
+  local number
+  step "kill -9 of all three units at once; they come back: $*"
+  systemctl reset-failed "${units[@]}"
+  systemctl kill --signal=KILL "${units[@]}"
+  if [ "$1" != "by themselves" ]; then
+    for number in "$@"; do systemctl start --no-block "mqbroker-$number"; done
+  fi
+  until_true 60 all_run || wrong "not running again: $(systemctl is-active "${units[@]}" | tr '\n' ' ')"
+  until_true 60 all_well || {
+    wrong "not well again"
+    timeout 20 mqctl -b "$brokers" health </dev/null || true
+  }
+  sleep 2 # of writing
+}
+
+expect_all_of() { # TOPIC
+  local lost
+  timeout 100 mqctl -b "$brokers" consume "$1" -o start -e -f '%v\n' </dev/null >/tmp/read || wrong "consume $1: exit $?"
+  sort /tmp/read >/tmp/read.sorted
+  lost=$(sort "/tmp/acknowledged-$1" | comm -23 - /tmp/read.sorted | wc -l)
+  echo "$1: $(wc -l <"/tmp/acknowledged-$1") acknowledged, $(wc -l </tmp/read) there"
+  if [ "$lost" -ne 0 ]; then wrong "$lost acknowledged records of $1 are lost"; fi
+  if [ -n "$(uniq -d /tmp/read.sorted)" ]; then wrong "records of $1 are there twice"; fi
+  if [ "$(wc -l <"/tmp/acknowledged-$1")" -lt 5000 ]; then wrong "too little was written to $1"; fi
+}
+
+three() {
+  local order
+  systemctl disable --now "$unit" || wrong "systemctl disable: exit $?"
+  start_zookeeper
+  make_units
+  step "three brokers, each in its unit"
+  timeout 100 systemctl start "${units[@]}" || {
+    wrong "systemctl start: exit $?"
+    journalctl --no-pager -q -n 30 -u 'mqbroker-*' -u zookeeper
+  }
+  ctl -b "$brokers" topic create disk --partitions 3 --replicas 3 -c durability=disk || wrong "topic create: exit $?"
+  ctl -b "$brokers" topic create memory --partitions 3 --replicas 3 -c durability=memory || wrong "topic create: exit $?"
+  write_on disk &
+  write_on memory &
+  for order in "1 2 3" "3 1 2" "2 3 1" "1 3 2" "3 2 1" "2 1 3"; do
+    # shellcheck disable=SC2086  # three words
+    kill_all $order
+  done
+  kill_all "by themselves"
+  touch /tmp/enough
+  wait
+  expect_all_of disk
+  expect_all_of memory
+  if journalctl --no-pager -q -o cat -u 'mqbroker-*' | grep -E 'may be missing|may have lost'; then wrong "kill -9 is taken for a power cut"; fi
+  timeout 100 systemctl stop "${units[@]}" || wrong "systemctl stop: exit $?"
+  for order in 1 2 3; do
+    [ -s "/var/lib/mq-$order/clean" ] || wrong "broker $order has no clean marker"
+  done
 }
 
 "$1"
