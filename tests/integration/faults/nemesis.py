@@ -125,9 +125,34 @@ def injected(cluster, number, calls, what, path=None):
     try:
         yield
     finally:
-        tracer.terminate()
-        tracer.wait(timeout=30)
+        # A call that strace has exchanged and does not see the end of would fail as one that the system does not have (ENOSYS): nobody is to
+        # be in the middle of one.
+        with at_rest(process):
+            tracer.terminate()
+            tracer.wait(timeout=30)
         tracer.stderr.close()
+
+
+@contextlib.contextmanager
+def at_rest(process):
+    """All its threads have stopped, between calls."""
+    def states():
+        stats = [pathlib.Path(task, "stat") for task in pathlib.Path(f"/proc/{process.pid}/task").iterdir()]
+        return {stat.read_text().rsplit(")", 1)[1].split()[0] for stat in stats}
+
+    if process.poll() is None:
+        process.send_signal(signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    quiet = 0
+    # Long calls, such as a delayed one, are not waited for.
+    while quiet < 5 and time.monotonic() < deadline and process.poll() is None:
+        quiet = quiet + 1 if states() <= {"t", "T"} else 0
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
 
 
 def wait_for_tracer(pid, tracer):

@@ -1,6 +1,7 @@
 """ZooKeeper servers that are killed, cut from each other, emptied or out of space, and answers of theirs that are lost, under load.
 Needs root."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -12,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cases")
 import audit  # noqa: E402
 from daemon import wait_until  # noqa: E402
 from fault_case import SESSION_SECONDS, FaultCase, main  # noqa: E402
-from nemesis import cut, killed  # noqa: E402
+from nemesis import cut, killed, paused, stopped  # noqa: E402
 from relays import ZooKeeperRelay  # noqa: E402
 from small_disk import SmallDisk  # noqa: E402
 
@@ -189,9 +190,12 @@ class AnswersLost(FaultCase):
             self.addCleanup(relay.end)
         return [f"zookeeper://127.0.0.1:{relay.port}/mq" for relay in self.relays]
 
-    def lose(self, share):
+    def lose(self, share, *about):
         for relay in self.relays:
-            relay.share = share
+            relay.share, relay.about = share, about
+
+    def lost(self):
+        return sum(relay.lost for relay in self.relays)
 
     def admin(self, *words):
         return self.ctl("--timeout", "20s", *words, seconds=90)
@@ -225,8 +229,8 @@ class AnswersLost(FaultCase):
                 with killed(self, number):
                     time.sleep(SESSION_SECONDS + 2)
         self.lose(0)
-        self.say(f"{sum(relay.lost for relay in self.relays)} answers were lost")
-        self.assertGreater(sum(relay.lost for relay in self.relays), 5)
+        self.say(f"{self.lost()} answers were lost")
+        self.assertGreater(self.lost(), 5)
         self.whole_again(60)
         done = self.ctl("topic", "list", "-o", "json")
         self.assertEqual(done.code, 0, done.err)
@@ -237,6 +241,97 @@ class AnswersLost(FaultCase):
             self.assertTrue(self.created(f"made-{round_number}"))
         self.whole_again()
         self.finish()
+
+    @contextlib.contextmanager
+    def losing(self, what, *about, least=1):
+        """Half of the answers to the writes that are about this."""
+        before = self.lost()
+        self.lose(0.5, *about)
+        try:
+            yield
+        finally:
+            self.lose(0)
+        self.say(f"{what}: {self.lost() - before} answers were lost")
+        self.assertGreaterEqual(self.lost() - before, least)
+
+    def test_of_registrations(self):
+        self.begin_load()
+        for way in (killed, stopped, killed):
+            with self.losing("registrations", b"/brokers/live/", b"/brokers/epoch/"):
+                for number in (1, 2, 3):
+                    with way(self, number):
+                        time.sleep(1)
+            self.whole_again(60)
+        for number, node in self.nodes.items():
+            with self.losing(f"registrations of broker {number} after a lost session", b"/brokers/live/", b"/brokers/epoch/", least=0):
+                with paused(self, number):
+                    time.sleep(1.5 * SESSION_SECONDS)
+                wait_until(lambda: "registered again" in node.log(), 60, "it is registered again")  # noqa: B023
+            self.whole_again(60)
+        self.finish()
+
+    def test_of_the_controllers_elections(self):
+        self.begin_load()
+        for _ in range(6):
+            number = self.controller()
+            self.say(f"kill -9 of broker {number}, the controller")
+            with self.losing("the office", b"/ctl/leader", least=0), killed(self, number):
+                wait_until(lambda: self.controller() not in (None, number), 60, "another controller")  # noqa: B023
+                wait_until(lambda: self.created(f"meanwhile-{number}"), 60, "a topic is made")  # noqa: B023
+            self.whole_again(60)
+        self.assertGreater(self.lost(), 3)
+        self.finish()
+
+    def test_of_elections_and_of_changes_of_isrs(self):
+        self.begin_load()
+        names = [f"{topic}/{partition}" for topic, (partitions, _) in self.TOPICS.items() for partition in range(partitions)]
+        with self.losing("leaders chosen by hand", b"/state/", least=3):
+            for number in (1, 2, 3) * 3:
+                self.admin("partition", "elect-leader", *names, "--broker", str(number))
+                time.sleep(0.5)
+        self.whole_again(60)
+        before = self.lost()
+        for number in (1, 2, 3):
+            with self.losing("a killed leader", b"/state/", least=0), killed(self, number):
+                self.others_lead(number, seconds=60)
+            self.whole_again(60)
+        for number in (1, 2, 3):
+            # Out of the ISR, and in again.
+            with self.losing("a broker that stands still", b"/state/", least=0):
+                with paused(self, number):
+                    time.sleep(2 * SESSION_SECONDS)
+                wait_until(self.whole, 90, "it is in sync again")
+            self.whole_again(60)
+        self.assertGreater(self.lost() - before, 1)
+        self.finish()
+
+    def test_of_changes_of_topics(self):
+        self.begin_load()
+        with self.losing("topics", b"/topics/", b"/state/", b"/deleting/", least=10):
+            for round_number in range(8):
+                name = f"changed-{round_number}"
+                self.until_done("topic", "create", name, "-p", "2", "--replicas", "3", but="TOPIC_EXISTS")
+                self.until_done("topic", "add-partitions", name, "--total", "4")
+                self.until_done("topic", "alter", name, "-c", f"retention.age={round_number + 16}d")
+                if round_number % 2:
+                    self.until_done("topic", "delete", name, "--yes", but="UNKNOWN_TOPIC")
+        self.whole_again(60)
+        done = self.ctl("topic", "list", "-o", "json")
+        self.assertEqual(done.code, 0, done.err)
+        there = {one["name"]: one["partitions"] for one in json.loads(done.out)["items"] if one["name"] not in self.TOPICS}
+        self.assertEqual(there, {f"changed-{round_number}": 4 for round_number in (0, 2, 4, 6)})
+        for round_number in (0, 2, 4, 6):
+            done = self.ctl("topic", "describe", f"changed-{round_number}", "-o", "json")
+            self.assertEqual(json.loads(done.out)["items"][0]["settings"]["retention.age"]["value"], f"{round_number + 16}d")
+        self.finish()
+
+    def until_done(self, *words, but="nothing else"):
+        """Whatever became of it, it can be asked for again; the second time it may have been done already."""
+        for _ in range(20):
+            done = self.admin(*words)
+            if done.code == 0 or but in done.err:
+                return
+        self.fail(done.err)
 
 
 if __name__ == "__main__":
