@@ -70,7 +70,7 @@ asio::awaitable<Result<std::int64_t>> AdminCore::ask_leader_to_trim(model::Parti
                          "an answer about a trim has the wrong number of results", place);
   }
   const auto& result = answer->results.front();
-  if (!result.status.ok()) co_return from_status(result.status, place);
+  if (!result.status.ok()) co_return core_.metadata.error_of(result.status, id, place);
   co_return result.log_start_offset.value();
 }
 

@@ -255,7 +255,7 @@ void Fetcher::refused(Asked& asked, const protocol::FetchResult& result, const s
     }
   }
   if (result.status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
-  Error error = from_status(result.status, where);
+  Error error = core_.metadata.error_of(result.status, partition.id, where);
   if (!error.retriable) {
     error.message =
         fmt::format("{} at offset {}: {}", partition_text(partition), asked.offset, error.message);

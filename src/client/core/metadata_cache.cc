@@ -14,6 +14,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPauseMin{50};
 constexpr milliseconds kPauseMax{1000};
+/// A new leader is there within a second where a process is known to be dead: for so long it is
+/// asked for at short intervals.
+constexpr milliseconds kNewTrouble{1000};
+constexpr milliseconds kPauseAtFirst{100};
 constexpr milliseconds kCalm{5000};
 constexpr milliseconds kLookupPause{50};
 constexpr std::size_t kTopicsAtOnce = 1000;
@@ -145,6 +149,17 @@ std::int32_t MetadataCache::leader(const model::PartitionId& partition) const {
   return found == nullptr ? -1 : found->leader;
 }
 
+Error MetadataCache::error_of(const protocol::Status& status, const model::PartitionId& partition,
+                              const std::string& where) const {
+  Error error = from_status(status, where);
+  const bool unknown = status.error() == protocol::WireError::unknown_topic_id ||
+                       status.error() == protocol::WireError::unknown_partition;
+  if (!unknown || error.retriable) return error;
+  const auto topic = find(partition.topic);
+  error.retriable = topic != nullptr && topic->find(partition.partition) != nullptr;
+  return error;
+}
+
 TopicPtr MetadataCache::find(const base::Uuid& topic) const {
   const auto known = by_id_.find(topic);
   return known == by_id_.end() ? nullptr : known->second;
@@ -182,8 +197,13 @@ void MetadataCache::begin_refresh() {
 asio::awaitable<void> MetadataCache::refresh() {
   while (!refresh_wanted_.empty() && !stopped_) {
     const base::TimePoint now = runtime_.now();
-    pause_ = now - last_refresh_ > kCalm ? milliseconds(0)
-                                         : std::clamp(pause_ * 2, kPauseMin, kPauseMax);
+    if (now - last_refresh_ > kCalm) {
+      trouble_since_ = now;
+      pause_ = milliseconds(0);
+    } else {
+      const bool is_new = now - trouble_since_ < kNewTrouble;
+      pause_ = std::clamp(pause_ * 2, kPauseMin, is_new ? kPauseAtFirst : kPauseMax);
+    }
     const base::TimePoint due = last_refresh_ + pause_;
     while (!stopped_ && pause_ > milliseconds(0) && runtime_.now() < due)
       co_await stopping_.wait_until(due);

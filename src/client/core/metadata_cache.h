@@ -74,6 +74,11 @@ class MetadataCache {
   /// True once the topic with this id is known to be deleted.
   [[nodiscard]] bool gone(const base::Uuid& topic) const { return gone_.contains(topic); }
 
+  /// What a broker said about a partition. That it has no such topic or partition is not its last
+  /// word while this client knows of it: its image may be older (CLI-6). Metadata decides.
+  [[nodiscard]] Error error_of(const protocol::Status& status, const model::PartitionId& partition,
+                               const std::string& where) const;
+
   /// Asks about a known topic again, soon, together with others for which that is wanted by then:
   /// at most once per 50 ms, slower while it is asked for again and again.
   void refresh_soon(const base::Uuid& topic);
@@ -114,6 +119,7 @@ class MetadataCache {
   std::set<base::Uuid> refresh_wanted_;
   bool refreshing_ = false;
   base::TimePoint last_refresh_{};
+  base::TimePoint trouble_since_{};  ///< the first of refreshes that follow each other
   std::chrono::milliseconds pause_{0};
   std::uint64_t refreshes_ = 0;
   std::vector<std::function<void()>> on_update_;

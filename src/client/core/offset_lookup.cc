@@ -86,7 +86,8 @@ asio::awaitable<Result<void>> OffsetLookup::ask(std::int32_t broker, std::vector
   }
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const protocol::ListOffsetsResult& result = answer->results[i];
-    if (!result.status.ok()) co_return from_status(result.status, place);
+    if (!result.status.ok())
+      co_return core_.metadata.error_of(result.status, keys[i].partition, place);
     const Found there{result.offset.value(), result.append_time_ms};
     found->insert_or_assign(keys[i], there);
   }

@@ -50,6 +50,8 @@ bool refused_before_append(const protocol::Status& status) {
     case protocol::WireError::producer_fenced:
     case protocol::WireError::too_many_producers:
     case protocol::WireError::not_enough_replicas:
+    case protocol::WireError::unknown_topic_id:
+    case protocol::WireError::unknown_partition:
       return !status.advice.maybe_applied;
     default:
       return false;
@@ -157,8 +159,9 @@ void ProduceSender::refused(const Entry& entry, const protocol::Status& status,
       break;
   }
   if (status.advice.refresh_metadata) core_.metadata.refresh_soon(partition.id.topic);
-  if (!status.advice.retriable) return finish(*entry.batch, from_status(status, where));
-  partition.trouble = to_string(from_status(status, where));
+  Error error = core_.metadata.error_of(status, partition.id, where);
+  if (!error.retriable) return finish(*entry.batch, std::move(error));
+  partition.trouble = to_string(error);
   core_.log.warning(
       partition_text(partition),
       fmt::format("{}: {}; trying again", partition_text(partition), partition.trouble));

@@ -172,6 +172,7 @@ class FakeBroker {
   void create_topics(Connection& connection, const net::Frame& frame);
   void delete_topics(Connection& connection, const net::Frame& frame);
   Topic* find(const base::Uuid& id);
+  [[nodiscard]] bool knows(const model::PartitionId& partition) const;
 
   base::Runtime& runtime_;
   base::Endpoint advertised_;

@@ -107,6 +107,7 @@ protocol::ProduceResult FakeBroker::append(Connection& connection,
   };
   Topic* topic = find(entry.partition.topic);
   if (topic == nullptr) return refused(WireError::unknown_topic_id, "no such topic id");
+  if (!knows(entry.partition)) return refused(WireError::unknown_partition, "no such partition");
   Partition& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
   if (!leads(log)) return refused(WireError::not_leader, "another broker leads it");
   Produced produced{topic->name, entry.partition.partition, entry.sequence, batch.size(),

@@ -23,7 +23,16 @@ FakeBroker::Topic& FakeBroker::add_topic(const std::string& name, int partitions
   return cluster_->topics[name] = std::move(topic);
 }
 
+/// What this broker's image has.
+bool FakeBroker::knows(const model::PartitionId& partition) const {
+  return std::ranges::any_of(image().topics, [&](const auto& one) {
+    return one.second.id == partition.topic &&
+           std::cmp_less(partition.partition, one.second.partitions.size());
+  });
+}
+
 FakeBroker::Topic* FakeBroker::find(const base::Uuid& id) {
+  if (!knows({id, 0})) return nullptr;
   for (auto& [name, topic] : cluster_->topics) {
     if (topic.id == id) return &topic;
   }
@@ -220,6 +229,8 @@ void FakeBroker::describe_topics(Connection& connection, const net::Frame& frame
       partition.partition = static_cast<std::int32_t>(i);
       partition.leader = log.leader == kWhoeverIsAsked ? broker_id : log.leader;
       partition.replicas = {log.leader < 0 ? 3 : log.leader};
+      if (log.leader < 0)
+        partition.replica_notes = {{3, broker_id == 3 ? "cannot use its log" : "was not heard of"}};
       if (leads(log)) {
         partition.log_start_offset = log.start;
         partition.high_watermark = log.end;

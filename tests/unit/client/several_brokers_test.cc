@@ -513,7 +513,9 @@ TEST_F(SeveralBrokersTest, DescriptionsArePutTogetherFromTheLeaders) {
   EXPECT_EQ(partitions[1].high_watermark, 20);
   EXPECT_EQ(partitions[2].high_watermark, 30);
   EXPECT_EQ(partitions[3].high_watermark, -1);
-  EXPECT_EQ(partitions[3].note, "no leader: broker 3 is away");
+  EXPECT_EQ(partitions[3].note, "no leader: broker 3 cannot use its log") << "as it says itself";
+  ASSERT_EQ(partitions[3].replica_notes.size(), 1U);
+  EXPECT_EQ(partitions[3].replica_notes[0].text, "cannot use its log");
 }
 
 TEST_F(SeveralBrokersTest, ASilentBrokerIsNamedAndHidesNobody) {
@@ -640,6 +642,47 @@ TEST_F(AddedPartitions, AreWaitedForAlone) {
   const auto added = run(simulator, client.add_partitions({{"orders", 3}}));
   ASSERT_TRUE(added.at("orders"));
   EXPECT_LT(simulator.now() - began, seconds(1));
+}
+
+// A broker takes over an image later than the one that the client has asked.
+
+using LaggingBroker = AddedPartitions;
+
+// CLI-6: a broker takes over the image after the one that the client asked.
+TEST_F(LaggingBroker, ALeaderThatDoesNotKnowTheTopicYetIsAskedAgain) {
+  broker(1).freeze_image();
+  add_topic("late", {1});
+  broker(2).freeze_image();
+  start_producer(config<ProducerConfig>("broker-2:9500"));
+  const auto late = topic("late");
+  send(*late, "early", 0);
+  consumer = std::make_unique<client::ConsumerCore>(client_runtime, *client_network,
+                                                    config<ConsumerConfig>("broker-2:9500"));
+  ASSERT_TRUE(run(simulator, consumer->start()));
+  const auto assigned = run(simulator, consumer->assign({{{"late", 0}, Start::at(0)}}));
+  ASSERT_TRUE(assigned) << to_string(assigned.error());
+  simulator.run_for(seconds(3));
+  EXPECT_FALSE(results.contains("early"));
+  broker(1).thaw_image();
+  ASSERT_TRUE(wait_for("early", seconds(3)));
+  EXPECT_TRUE(results.at("early")) << to_string(results.at("early").error());
+  EXPECT_TRUE(read("early", seconds(5)));
+}
+
+TEST_F(LaggingBroker, ALeaderThatDoesNotKnowThePartitionYetIsAskedAgain) {
+  add_topic("orders", {2});
+  broker(1).freeze_image();
+  auto& added = cluster->topics.at("orders").partitions.emplace_back();
+  added.leader = 1;
+  ++cluster->version;
+  start_producer(config<ProducerConfig>("broker-2:9500"));
+  const auto orders = topic("orders");
+  send(*orders, "early", 1);
+  simulator.run_for(seconds(3));
+  EXPECT_FALSE(results.contains("early"));
+  broker(1).thaw_image();
+  ASSERT_TRUE(wait_for("early", seconds(3)));
+  EXPECT_TRUE(results.at("early")) << to_string(results.at("early").error());
 }
 
 }  // namespace
