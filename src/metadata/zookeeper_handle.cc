@@ -342,6 +342,10 @@ void ZooKeeperHandle::Core::multi(const std::vector<Operation>& operations, Done
   call->stats.resize(operations.size());
   call->results.resize(operations.size());
   for (const auto& operation : operations) add_to_wire(*call, operation);
+  // The client (3.8) frees memory that is not its own when it refuses a multi because the session
+  // has ended. Nobody may have heard of that yet; and while there is a connection it cannot end.
+  if (const int state = zoo_state(handle_); state != ZOO_CONNECTED_STATE)
+    return sent(call, state == ZOO_EXPIRED_SESSION_STATE ? ZSESSIONEXPIRED : ZCONNECTIONLOSS);
   sent(call, zoo_amulti(handle_, static_cast<int>(call->wire.size()), call->wire.data(),
                         call->results.data(), &Core::on_multi, call));
 }
