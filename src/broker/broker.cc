@@ -333,7 +333,10 @@ asio::awaitable<Result<void>> Broker::join_cluster() {
   core_.membership = membership_.get();
   make_isr_keeper();
   keeper_ = std::make_unique<ReplicaKeeper>(core_, membership_->view(), membership_->reporter());
-  keeper_->on_applied([this](std::uint64_t version) { membership_->puller().applied(version); });
+  keeper_->on_applied([this](const metadata::ClusterImage& image) {
+    core_.put_in_force(image);
+    membership_->puller().applied(image.version());
+  });
   membership_->view().on_image([this](const metadata::ImagePtr& image) {
     core_.adopt(image);
     keeper_->wake();

@@ -32,7 +32,9 @@ Core::Core(base::Counters& all_counters, base::FileSystem& file_system)
     : counters(all_counters), hot(all_counters), files(file_system) {}
 Core::~Core() = default;
 
-bool Core::has_lease(base::TimePoint now) const { return membership->has_lease(now); }
+bool Core::has_lease(base::TimePoint now) const {
+  return membership->has_lease(now) && epoch_in_force == broker_epoch;
+}
 
 metadata::ImagePtr Core::image() const { return membership->view().image(); }
 
@@ -42,6 +44,12 @@ bool Core::answers_for(const metadata::PartitionAssignment& assignment) const {
 }
 
 void Core::adopt(const metadata::ImagePtr& image) {
+void Core::put_in_force(const metadata::ClusterImage& image) {
+  for (const auto& broker : image.brokers()) {
+    if (broker.id == id) epoch_in_force = broker.epoch.value();
+  }
+}
+
   std::uint32_t largest = topic_defaults.batch_bytes;
   for (const auto& [name, topic] : image->topics())
     largest = std::max(largest, topic->settings.batch_bytes);

@@ -95,13 +95,17 @@ struct Core {
   std::atomic<std::int64_t> broker_epoch{-1};
   /// The largest batch that any topic takes.
   std::atomic<std::uint32_t> batch_bytes_max{0};
+  /// The registration of this broker that the image in force knows of. Set once partitions here go
+  /// by that image.
+  std::atomic<std::int64_t> epoch_in_force{-1};
 
   [[nodiscard]] std::uint32_t frame_bytes_max() const noexcept {
     return batch_bytes_max.load(std::memory_order_relaxed) + protocol::kFrameSlackBytes;
   }
   /// The newest cluster image; never null after the listener opened. Any thread.
   [[nodiscard]] metadata::ImagePtr image() const;
-  /// The metadata store has confirmed this broker's session of late. Any thread.
+  /// The metadata store has confirmed this broker's session of late, and since it registered it has
+  /// heard what it leads: others lead what it led before. Any thread.
   [[nodiscard]] bool has_lease(base::TimePoint now) const;
   /// Whether people and clients are to ask this broker about a partition: it leads it, or will.
   [[nodiscard]] bool answers_for(const metadata::PartitionAssignment& assignment) const;
@@ -109,6 +113,8 @@ struct Core {
   void adopt(const metadata::ImagePtr& image);
 
   /// An error of this broker, with its id.
+  /// Partitions here go by this image now.
+  void put_in_force(const metadata::ClusterImage& image);
   [[nodiscard]] protocol::Status status(protocol::WireError error, std::string text) const {
     return protocol::Status::of(error, std::move(text), id.value());
   }

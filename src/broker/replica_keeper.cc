@@ -198,7 +198,7 @@ asio::awaitable<void> ReplicaKeeper::apply(metadata::ImagePtr image) {
   applied_version_ = image->version();
   reporter_.note_image(applied_version_);
   if (recovered_) delete_topics(*image);
-  if (on_applied_) on_applied_(applied_version_);
+  if (on_applied_) on_applied_(*applied_);
   changed_.notify_all();
 }
 

@@ -35,7 +35,7 @@ class ReplicaKeeper {
 
   /// Told of each image once its leaders and removals are in force on all workers. Set before
   /// start().
-  void on_applied(std::function<void(std::uint64_t)> listener) {
+  void on_applied(std::function<void(const metadata::ClusterImage&)> listener) {
     on_applied_ = std::move(listener);
   }
   void start();
@@ -106,7 +106,7 @@ class ReplicaKeeper {
   replication::ClusterView& view_;
   replication::ReplicaReporter& reporter_;
   base::Runtime& home_;
-  std::function<void(std::uint64_t)> on_applied_;
+  std::function<void(const metadata::ClusterImage&)> on_applied_;
   metadata::ImagePtr applied_;
   std::uint64_t applied_version_ = 0;
   std::unordered_map<model::BrokerId, base::Endpoint> addresses_;

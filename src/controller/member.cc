@@ -73,7 +73,8 @@ asio::awaitable<Result<void>> Member::start() {
     if (!alive.expired()) on_session_lost();
   });
   if (!store_.online()) co_return make_error_code(MetadataErrc::session_lost);
-  set_registered();
+  registered_ = true;
+  begin_lease();
   tasks_.spawn("keeping the lease", keep_lease());
   co_return Result<void>();
 }
@@ -195,14 +196,13 @@ void Member::compare_disks(const metadata::Node& epoch) {
   }
 }
 
-void Member::set_registered() {
-  registered_ = true;
-  // The registration is an acknowledged write like a heartbeat.
+/// The registration is an acknowledged write like a heartbeat.
+void Member::begin_lease() {
   const auto session_time = store_.session_timeout();
   const auto end = session_time == base::Duration::zero()
                        ? kForEver
                        : (registration_sent_ + session_time / 2).time_since_epoch().count();
-  lease_end_.store(end, std::memory_order_relaxed);
+  lease_end_.store(end, std::memory_order_release);
 }
 
 // A lost session is followed by another registration
@@ -242,9 +242,11 @@ asio::awaitable<void> Member::keep_registering() {
   registering_ = false;
   if (stopping_) co_return;
   if (!store_.online()) co_return on_session_lost();
-  set_registered();
+  registered_ = true;
   base::log_info("controller", "registered again, under broker epoch {}", epoch_);
+  // Whoever sees the new lease has seen the new epoch.
   for (const auto& listener : listeners_) listener(epoch_);
+  begin_lease();
 }
 
 asio::awaitable<Result<bool>> Member::register_again() {
@@ -361,7 +363,7 @@ asio::awaitable<Result<void>> Member::beat(base::Duration session_time) {
   }
   if (const auto error = written->first_error()) co_return error;
   heartbeat_version_ = written->operations.back().version;
-  lease_end_.store((sent + session_time / 2).time_since_epoch().count(), std::memory_order_relaxed);
+  lease_end_.store((sent + session_time / 2).time_since_epoch().count(), std::memory_order_release);
   co_return Result<void>();
 }
 

@@ -62,7 +62,7 @@ class Member {
   /// Whether the registration is certain to last at `now`: true for half a session time from when
   /// the last acknowledged heartbeat was sent. Always true with a store in a file. Any thread.
   [[nodiscard]] bool has_lease(base::TimePoint now) const noexcept {
-    return now.time_since_epoch().count() < lease_end_.load(std::memory_order_relaxed);
+    return now.time_since_epoch().count() < lease_end_.load(std::memory_order_acquire);
   }
   /// Things about this registration that a person should know: a disk that was there before is not.
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
@@ -83,7 +83,7 @@ class Member {
   Result<void> may_wait_for(const Found& found, base::TimePoint deadline);
   [[nodiscard]] bool is_ours(const Found& found) const;
   void compare_disks(const metadata::Node& epoch);
-  void set_registered();
+  void begin_lease();
 
   void on_session_lost();
   /// The registration has ended; another one follows.
