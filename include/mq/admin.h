@@ -61,14 +61,20 @@ struct PartitionInfo {
   std::int32_t leader_epoch = -1;
   std::vector<std::int32_t> replicas;
   std::vector<std::int32_t> in_sync;
+  std::uint32_t min_isr = 0;  ///< with fewer in sync acks=all is refused; 0: not known
 };
-/// What the partition's leader says of it; offsets are -1 when it has none or was not reached.
 struct FollowerDescription {
   std::int32_t broker = -1;
   std::int64_t confirmed_end =
       -1;             ///< below it, it has everything; -1: its leader has not heard it
   Duration behind{};  ///< so long ago it had everything that the leader had
 };
+/// Of a replica, while nobody leads.
+struct ReplicaNote {
+  std::int32_t broker = -1;
+  std::string text;  ///< why it does not lead
+};
+/// What the partition's leader says of it; offsets are -1 when it has none or was not reached.
 struct PartitionDescription {
   std::int32_t partition = -1;
   std::int32_t leader = -1;  ///< broker id; -1: none
@@ -88,6 +94,7 @@ struct PartitionDescription {
   std::int64_t loss_start = -1;  ///< the first offset that may be lost then; -1: not known
   std::int64_t loss_end = -1;    ///< where it ends, once a replica that had more has come back
   std::vector<FollowerDescription> followers;
+  std::vector<ReplicaNote> replica_notes;  ///< where nobody leads: one for each replica
 };
 struct TopicDescription {
   std::string name;
@@ -100,6 +107,12 @@ struct BrokerInfo {
   std::int32_t id = -1;
   std::string address;  ///< as advertised: "host:port"
   bool away = false;    ///< registered, but not in the cluster now
+  std::string rack{};   ///< empty: none was given
+};
+/// What elect_leaders() has brought about.
+struct ElectedLeader {
+  std::int32_t broker = -1;  ///< who leads now
+  bool changed = false;      ///< false: it did already
 };
 struct ClusterDescription {
   std::string id;                ///< 32 hex digits
@@ -121,6 +134,9 @@ struct DiskDescription {
   /// The broker epochs since which nothing confirmed can be missing, by durability; -1: not known.
   std::int64_t intact_since_disk = -1;
   std::int64_t intact_since_memory = -1;
+  /// What was put aside instead of being served, until somebody removes it (unknown/).
+  std::uint64_t aside_bytes = 0;
+  std::uint32_t aside_logs = 0;
 };
 /// Something that a broker gives the alarm for.
 struct BrokerAlert {
@@ -151,7 +167,8 @@ struct BrokerDescription {
   std::vector<DiskDescription> disks;
   std::int32_t controller = -1;    ///< whom this broker takes for it; -1: nobody
   std::int64_t broker_epoch = -1;  ///< of its registration
-  std::string metadata_trouble;    ///< what keeps the metadata store from answering; empty: nothing
+  std::string rack;
+  std::string metadata_trouble;  ///< what keeps the metadata store from answering; empty: nothing
   bool lease_lost = false;  ///< the metadata store has not confirmed the broker's session of late
   std::vector<BrokerAlert> alerts;  ///< what the numbers here do not say already
   std::map<std::string, std::int64_t> counters;
@@ -200,10 +217,17 @@ class MQ_EXPORT Admin {
 
   /// Has them led by `broker`, or by the first of their replicas that can; only by one that is in
   /// sync.
-  std::map<TopicPartition, Result<void>> elect_leaders(
+  std::map<TopicPartition, Result<ElectedLeader>> elect_leaders(
       const std::vector<TopicPartition>& partitions, std::int32_t broker = -1);
-  /// It is known that records of these partitions may be lost: they are no alarm any more.
-  std::map<TopicPartition, Result<void>> acknowledge_losses(
+  /// Has partitions that nobody leads led by `broker`, a replica that is there, with what it has.
+  /// RECORDS ARE LOST where others had more; where its own log is damaged it keeps what is sound.
+  /// The range is in PartitionDescription until acknowledge_losses(). A partition that is led, or
+  /// that somebody with all records can lead, is refused.
+  std::map<TopicPartition, Result<ElectedLeader>> elect_with_loss(
+      const std::vector<TopicPartition>& partitions, std::int32_t broker);
+  /// It is known that records of these partitions may be lost: they are no alarm any more. False:
+  /// there was none.
+  std::map<TopicPartition, Result<bool>> acknowledge_losses(
       const std::vector<TopicPartition>& partitions);
 
   Result<ClusterDescription> describe_cluster();

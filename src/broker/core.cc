@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "broker/leaderless.h"
 #include "broker/membership.h"
 #include "broker/worker.h"
 #include "protocol/frame.h"
@@ -87,8 +88,8 @@ protocol::Status Core::missing(const model::PartitionId& partition) const {
         assignment->leader != model::BrokerId()
             ? fmt::format("{}-{} is led by broker {} in epoch {}", topic->name, partition.partition,
                           assignment->leader, assignment->leader_epoch)
-            : fmt::format("{}-{} has no leader now: the brokers that keep it are away", topic->name,
-                          partition.partition));
+            : fmt::format("{}-{} has no leader now: {}", topic->name, partition.partition,
+                          why_leaderless(*this, *newest, *assignment)));
   const auto* damage = newest->damage_of(topic->name);
   if (damage && assignment->leader == model::BrokerId())
     return status(WireError::partition_offline, damage->text);
@@ -96,6 +97,10 @@ protocol::Status Core::missing(const model::PartitionId& partition) const {
     return status(WireError::partition_recovering,
                   fmt::format("{}-{} is being recovered", topic->name, partition.partition));
   }
+  if (assignment->leader == model::BrokerId() && !stopping)
+    return status(WireError::partition_offline,
+                  fmt::format("{}-{} has no leader now: {}", topic->name, partition.partition,
+                              why_leaderless(*this, *newest, *assignment)));
   return status(stopping ? WireError::shutting_down : WireError::partition_offline,
                 fmt::format("{}-{} is not ready", topic->name, partition.partition));
 }

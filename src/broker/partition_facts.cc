@@ -8,6 +8,12 @@ namespace {
 
 using Facts = std::map<model::PartitionId, PartitionFacts>;
 
+std::string failure_text(const replication::Partition& partition) {
+  if (!partition.failure()) return {};
+  const auto text = partition.log().failure_text();
+  return text.empty() ? partition.failure().message() : text;
+}
+
 asio::awaitable<void> gather_own(Worker& worker, Facts& facts) {
   for (const auto& [id, partition] : worker.partitions().all()) {
     PartitionFacts& fact = facts[id];
@@ -16,7 +22,7 @@ asio::awaitable<void> gather_own(Worker& worker, Facts& facts) {
     fact.log_end_offset = partition->log_end_offset();
     fact.bytes = partition->log().bytes_on_disk();
     fact.segments = partition->log().segments();
-    fact.failure = partition->failure();
+    fact.failure = failure_text(*partition);
     fact.damage = partition->log().read_damage();
     fact.followers = partition->followers();
   }
@@ -35,7 +41,7 @@ asio::awaitable<Facts> gather_partition_facts(Core& core) {
 std::string partition_note(const Core& core, const PartitionFacts* facts) {
   if (!facts && core.partitions_recovering > 0) return "being recovered after an unclean stop";
   if (!facts) return "not ready on this broker";
-  if (facts->failure) return facts->failure.message();
+  if (!facts->failure.empty()) return facts->failure;
   return facts->damage.empty() ? std::string() : "damaged: " + facts->damage;
 }
 

@@ -16,8 +16,8 @@ struct PartitionFacts {
   model::Offset log_end_offset;
   std::uint64_t bytes = 0;
   std::uint32_t segments = 0;
-  base::Error failure;
-  std::string damage;  ///< that a read has met; served all the same
+  std::string failure;  ///< why it is not served; empty when it is
+  std::string damage;   ///< that a read has met; served all the same
   std::vector<replication::Isr::Follower> followers;
 };
 

@@ -217,15 +217,14 @@ void ReplicaKeeper::give_order(const metadata::TopicInfo& topic,
   order.log = core_.disks->find(assignment.id);
   order.settings = topic.settings;
   if (order.log) give_role(assignment, order);
-  if (order.log && tells_leaderless(topic, assignment)) order.look = true;
+  if (order.log && tells_leaderless(assignment)) order.look = true;
   orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
 }
 
-/// Where nobody leads, and records would be given up for a leader: what there is, once an epoch.
-bool ReplicaKeeper::tells_leaderless(const metadata::TopicInfo& topic,
-                                     const PartitionAssignment& assignment) {
-  if (assignment.leader != model::BrokerId() || !topic.overrides.contains("unclean_election") ||
-      assignment.replicas.size() == 1) {
+/// Where nobody leads what there is counts, in case that records are given up for a leader, and to
+/// people: once an epoch.
+bool ReplicaKeeper::tells_leaderless(const PartitionAssignment& assignment) {
+  if (assignment.leader != model::BrokerId() || assignment.replicas.size() == 1) {
     told_leaderless_.erase(assignment.id);
     return false;
   }
@@ -243,6 +242,7 @@ void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrde
     order.in_sync = in_isr(assignment, core_.id);
     return;
   }
+  order.leads_with_loss = leads_with_loss(assignment);
   auto& lead = order.lead.emplace();
   lead.leader_epoch = assignment.leader_epoch;
   if (assignment.replicas.size() == 1) return;
@@ -353,16 +353,24 @@ asio::awaitable<void> ReplicaKeeper::stand_aside(std::vector<model::PartitionId>
   co_await carry_out(std::move(orders));
 }
 
-/// Of a damaged log: nobody counts on it any more, and there is a leader that can fill it.
+/// Of a damaged log: nobody counts on it any more, and there is a leader that can fill it; or it is
+/// to be the leader's, with what is left.
 bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id) const {
   const auto [topic, assignment] = placed(applied_, id);
-  if (core_.stopping || !assignment || assignment->leader == core_.id ||
-      assignment->leader == model::BrokerId())
-    return false;
+  if (core_.stopping || !assignment || assignment->leader == model::BrokerId()) return false;
+  if (assignment->leader == core_.id) return leads_with_loss(*assignment);
   // What is left must not be taken for what this registration stands for there; the failure, once
   // it is reported, has made it an earlier one.
   const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
   return !in_isr(*assignment, core_.id) && std::ranges::count(assignment->elr, self) == 0;
+}
+
+/// This leader epoch began with this leader, whatever it has, and what that is has yet to be said:
+/// nobody else counts, and nothing was confirmed in it.
+bool ReplicaKeeper::leads_with_loss(const PartitionAssignment& assignment) const {
+  return assignment.leader == core_.id && assignment.loss_epoch != model::LeaderEpoch() &&
+         assignment.loss_epoch == assignment.leader_epoch && assignment.loss_start.value() < 0 &&
+         assignment.isr.size() == 1;
 }
 
 std::optional<model::PartitionId> ReplicaKeeper::next_damaged() const {
@@ -414,8 +422,11 @@ asio::awaitable<void> ReplicaKeeper::replace_damaged(model::PartitionId id) {
   }
   base::log_warning("partition",
                     "{}-{}: what is damaged of its log is kept under unknown/; from offset {} on "
-                    "it is filled by broker {}",
-                    topic->name, id.partition, *outcome, assignment->leader);
+                    "it is {}",
+                    topic->name, id.partition, *outcome,
+                    assignment->leader == core_.id
+                        ? std::string("lost: this broker leads with what is left")
+                        : fmt::format("filled by broker {}", assignment->leader));
   damaged_.erase(id);
   failed_.erase(id);
   log_ready(id);

@@ -77,8 +77,8 @@ class ReplicaKeeper {
   void give_order(const metadata::TopicInfo& topic, const metadata::PartitionAssignment& assignment,
                   Orders& orders);
   void give_up_topic(const metadata::TopicInfo& topic, Orders& orders) const;
-  bool tells_leaderless(const metadata::TopicInfo& topic,
-                        const metadata::PartitionAssignment& assignment);
+  bool tells_leaderless(const metadata::PartitionAssignment& assignment);
+  [[nodiscard]] bool leads_with_loss(const metadata::PartitionAssignment& assignment) const;
   void give_role(const metadata::PartitionAssignment& assignment, ReplicaOrder& order);
   void note(const ReplicaOutcome& outcome);
 
@@ -123,7 +123,7 @@ class ReplicaKeeper {
   std::set<model::PartitionId> failed_;
   std::map<model::PartitionId, Damaged> damaged_;
   std::map<model::PartitionId, base::TimePoint> resigned_at_;  ///< asked to be led elsewhere
-  /// Without a leader, of topics that elect whoever has most: the epoch in which that was told.
+  /// Without a leader: the epoch in which it was told what there is.
   std::map<model::PartitionId, model::LeaderEpoch> told_leaderless_;
   std::set<base::Uuid> deletions_;  ///< under way, or done and not forgotten by the controller
   bool stopping_ = false;

@@ -22,6 +22,12 @@ asio::awaitable<void> drop_followed(Worker& worker, model::PartitionId id) {
   co_await partition->closed();
 }
 
+/// Damaged; or closed, since a replacement has failed half way and is tried again.
+bool may_be_replaced(const PartitionLog& log) {
+  return log.failure() == make_error_code(storage::StorageErrc::partition_corrupt) ||
+         log.failure() == make_error_code(storage::StorageErrc::closed);
+}
+
 /// Whether it is served as ordered already. A newer state of the ISR is all that may change then.
 bool leads_already(Worker& worker, const ReplicaOrder& order) {
   auto* const served = worker.partitions().find(order.id);
@@ -43,6 +49,7 @@ void lead(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) {
   const auto epoch = order.lead->leader_epoch;
   auto role = order.lead->role;
   if (log.failure()) {
+    outcome.damaged = may_be_replaced(log);
     role.reset();
   } else if (log.leader_epoch() >= epoch) {
     outcome.behind = true;
@@ -87,10 +94,11 @@ asio::awaitable<void> carry_out(Worker& worker, const ReplicaOrder& order,
   if (order.log->settings() != order.settings) order.log->set_settings(order.settings);
   if (order.lead && !leads) lead(worker, order, outcome);
   if (order.follow && !follows) follow(worker, order, outcome);
-  outcome.looked = order.look;
   outcome.leader_epoch = order.log->leader_epoch();
   outcome.log_end_offset = order.log->log_end_offset();
   outcome.failure = order.log->failure();
+  outcome.reason = order.log->failure_text();
+  outcome.looked = order.look || (order.leads_with_loss && !may_be_replaced(*order.log));
 }
 
 }  // namespace
@@ -114,8 +122,8 @@ asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOu
     outcome.failure = log.failure();
     outcome.foreign = foreign;
     if (outcome.failure == make_error_code(storage::StorageErrc::closed)) return;
-    if (!outcome.failure) outcome.reason = log.read_damage();
-    outcome.serves = !outcome.reason.empty() && !foreign;
+    outcome.reason = outcome.failure ? log.failure_text() : log.read_damage();
+    outcome.serves = !outcome.failure && !outcome.reason.empty() && !foreign;
     if (outcome.serves) outcome.failure = corrupt;
     outcome.damaged = foreign || outcome.failure == corrupt;
     outcome.looked = static_cast<bool>(outcome.failure);
@@ -141,11 +149,7 @@ asio::awaitable<void> find_stalled_leaders(Worker& worker, std::vector<model::Pa
 asio::awaitable<bool> needs_replacement(Worker& worker, const PartitionLog& log) {
   const auto* followed = worker.partitions().find_followed(log.id());
   if (followed && followed->needs_another_log()) co_return true;
-  const auto failure = log.failure();
-  if (!failure) co_return !log.read_damage().empty();
-  // Closed: an earlier try has failed half way.
-  co_return failure == make_error_code(storage::StorageErrc::partition_corrupt) ||
-      failure == make_error_code(storage::StorageErrc::closed);
+  co_return log.failure() ? may_be_replaced(log) : !log.read_damage().empty();
 }
 
 asio::awaitable<void> drop_partitions(Worker& worker) {

@@ -24,6 +24,8 @@ struct ReplicaOrder {
   bool in_sync = false;                          ///< this broker is in its ISR
   model::TopicSettings settings;
   bool look = false;  ///< tell the state of the log
+  /// It leads with whatever it has: tell what that is, or that its log is of no use at all.
+  bool leads_with_loss = false;
 };
 
 /// What became of it, or what the log says.

@@ -13,6 +13,18 @@ namespace {
 
 Error closed_error() { return client::make_error(Errc::closed, "the admin client is closed"); }
 
+std::map<TopicPartition, Result<ElectedLeader>> elected(
+    const client::AdminCore::PerPartition& from) {
+  std::map<TopicPartition, Result<ElectedLeader>> outcomes;
+  for (const auto& [name, outcome] : from) {
+    if (outcome)
+      outcomes.emplace(name, ElectedLeader{outcome->leader, outcome->changed});
+    else
+      outcomes.emplace(name, outcome.error());
+  }
+  return outcomes;
+}
+
 }  // namespace
 
 /// The blocking shell around AdminCore.
@@ -114,14 +126,23 @@ std::map<TopicPartition, Result<std::int64_t>> Admin::trim(
   return closed;
 }
 
-std::map<TopicPartition, Result<void>> Admin::elect_leaders(
+std::map<TopicPartition, Result<ElectedLeader>> Admin::elect_leaders(
     const std::vector<TopicPartition>& partitions, std::int32_t broker) {
-  return impl_->control(protocol::PartitionAction::elect_leader, partitions, broker);
+  return elected(impl_->control(protocol::PartitionAction::elect_leader, partitions, broker));
 }
 
-std::map<TopicPartition, Result<void>> Admin::acknowledge_losses(
+std::map<TopicPartition, Result<ElectedLeader>> Admin::elect_with_loss(
+    const std::vector<TopicPartition>& partitions, std::int32_t broker) {
+  return elected(impl_->control(protocol::PartitionAction::elect_with_loss, partitions, broker));
+}
+
+std::map<TopicPartition, Result<bool>> Admin::acknowledge_losses(
     const std::vector<TopicPartition>& partitions) {
-  return impl_->control(protocol::PartitionAction::acknowledge_loss, partitions, -1);
+  std::map<TopicPartition, Result<bool>> outcomes;
+  const auto all = impl_->control(protocol::PartitionAction::acknowledge_loss, partitions, -1);
+  for (const auto& [name, outcome] : all)
+    outcomes.emplace(name, outcome ? Result<bool>(outcome->changed) : outcome.error());
+  return outcomes;
 }
 
 Result<ClusterDescription> Admin::describe_cluster() {

@@ -323,8 +323,8 @@ std::vector<ConfigKey> make_schema() {
       {"topic.defaults.min_isr", false, set_min_isr,
        [](const BrokerConfig& config) { return copies_text(config.default_min_isr); }}};
   for (const auto& name : model::topic_setting_names()) {
-    // One has its own rules, above; the other only a topic itself may ask for.
-    if (name != "min_isr" && name != "unclean_election") keys.push_back(topic_default(name));
+    // It has its own rules, above.
+    if (name != "min_isr") keys.push_back(topic_default(name));
   }
   keys.push_back({"limits.memory", false, set_memory, [](const BrokerConfig& config) {
                     return quoted(base::format_bytes_exact(config.limits.memory_bytes));

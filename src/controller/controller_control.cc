@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/log.h"
 #include "controller/controller_impl.h"
 #include "controller/elections.h"
 #include "controller/error.h"
@@ -36,8 +37,15 @@ asio::awaitable<protocol::ControlPartitionsResponse> Controller::Impl::control(
     changed.push_back(response.results.size() - 1);
   }
   auto outcomes = co_await write_each(std::move(changes));
-  for (std::size_t i = 0; i < changed.size(); ++i)
-    response.results[changed[i]].status = std::move(outcomes[i]);
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    auto& result = response.results[changed[i]];
+    result.status = std::move(outcomes[i]);
+    result.changed = result.status.ok();
+  }
+  for (auto& result : response.results) {
+    const auto* const node = find_partition(result.partition);
+    if (node != nullptr) result.leader = node->state.leader.value();
+  }
   response.envelope.metadata_version = image()->version();
   response.envelope.status.broker = config_.broker.value();
   co_return response;
@@ -61,6 +69,21 @@ std::optional<StateChange> Controller::Impl::change_after(
     return StateChange{node->id, std::move(state), node->version};
   }
   const model::BrokerId wanted(request.broker);
+  if (request.action == protocol::PartitionAction::elect_with_loss) {
+    const auto* const registered = members_.find(wanted);
+    const model::IsrMember chosen{wanted, registered ? registered->epoch : model::BrokerEpoch()};
+    auto elected =
+        with_leader_despite_loss(state, replicas_of(partition), members_.live_brokers(), chosen);
+    if (!elected.state) {
+      refused = status(WireError::invalid_request, std::move(elected.refusal));
+      return std::nullopt;
+    }
+    base::log_warning("controller",
+                      "{}: an operator has broker {} lead in epoch {} with what it has; what it "
+                      "lacks is lost",
+                      partition.text(), wanted, elected.state->leader_epoch);
+    return StateChange{node->id, std::move(*elected.state), node->version};
+  }
   auto elected = with_leader(state, replicas_of(partition), members_.live_brokers(), wanted);
   if (!elected) {
     refused = status(

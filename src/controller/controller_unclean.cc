@@ -1,5 +1,4 @@
 #include "controller/controller_impl.h"
-#include "controller/topic_rules.h"
 
 // Topics that would rather lose records than wait for a leader.
 namespace mq::controller {
@@ -26,12 +25,14 @@ asio::awaitable<void> Controller::Impl::follow_leaderless() {
 /// Of topics that allow it, those that nobody leads, and since when.
 void Controller::Impl::note_leaderless() {
   std::map<model::PartitionId, base::TimePoint> since;
-  for (const auto& [id, tree] : topics_) {
-    if (!allows_unclean_election(tree.value.overrides)) continue;
-    for (const auto& node : tree.partitions) {
-      if (node.state.leader != model::BrokerId() || replicas_of(node.id).size() == 1) continue;
-      const auto known = leaderless_since_.find(node.id);
-      since[node.id] = known == leaderless_since_.end() ? home_.now() : known->second;
+  const auto now_known = image();
+  if (!now_known) return;
+  for (const auto& [name, topic] : now_known->topics()) {
+    if (!topic->settings.unclean_election) continue;
+    for (const auto& partition : topic->partitions) {
+      if (partition.leader != model::BrokerId() || partition.replicas.size() == 1) continue;
+      const auto known = leaderless_since_.find(partition.id);
+      since[partition.id] = known == leaderless_since_.end() ? home_.now() : known->second;
     }
   }
   leaderless_since_ = std::move(since);

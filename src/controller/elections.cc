@@ -138,6 +138,13 @@ void mark_loss(PartitionState& state, LeaderEpoch epoch, model::Offset start) {
   state.loss_epoch = epoch;
 }
 
+/// A leader that was elected whatever it has says what that is.
+void note_lost_start(PartitionState& state, BrokerId broker, const protocol::ReplicaReport& report) {
+  if (state.leader != broker || state.loss_epoch != state.leader_epoch) return;
+  if (report.state == protocol::ReplicaState::failed || state.loss_start.value() >= 0) return;
+  state.loss_start = report.log_end_offset;
+}
+
 /// Somebody who had more comes back: it will be cut to what the leader has.
 void note_lost_end(PartitionState& state, BrokerId broker, const protocol::ReplicaReport& report) {
   if (state.loss_epoch == LeaderEpoch() || state.loss_start.value() < 0) return;
@@ -214,13 +221,15 @@ PartitionState without_leader_that_resigns(const PartitionState& state,
   return with_isr(std::move(*changed), std::move(isr));
 }
 
-std::optional<PartitionState> with_sole_replica(const PartitionState& state, BrokerId broker,
+std::optional<PartitionState> with_sole_replica(const PartitionState& before, BrokerId broker,
                                                 BrokerEpoch epoch,
                                                 const protocol::ReplicaReport& report) {
+  auto state = before;
+  note_lost_start(state, broker, report);
   const auto* const known = find_member(state.isr, broker);
   const bool leads = state.leader == broker && known != nullptr && known->epoch == epoch;
   const bool done = !needs_epoch(state, report) && report.last_leader_epoch <= state.leader_epoch;
-  if (leads && done) return std::nullopt;
+  if (leads && done) return unless_same(std::move(state), before);
   const auto next = next_epoch(state.leader_epoch, report.last_leader_epoch);
   if (!next) return std::nullopt;
   say_that_the_log_is_ahead(state, report);
@@ -324,6 +333,7 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
   if (report.state == protocol::ReplicaState::resigns)
     changed = without_leader_that_resigns(changed, replicas, brokers, {broker, epoch});
   raise_epoch(changed, report);
+  note_lost_start(changed, broker, report);
   note_lost_end(changed, broker, report);
   if (auto next = settled(changed, replicas, brokers)) changed = std::move(*next);
   return unless_same(std::move(changed), state);
@@ -433,6 +443,35 @@ std::optional<PartitionState> with_leader(const PartitionState& state,
   if (!next) return std::nullopt;
   if (next->broker == state.leader) return state;
   return led_by(state, *next, brokers);
+}
+
+LossyElection with_leader_despite_loss(const PartitionState& state,
+                                       const std::vector<BrokerId>& replicas,
+                                       const LiveBrokers& brokers, IsrMember chosen) {
+  if (std::ranges::count(replicas, chosen.broker) == 0)
+    return {{}, fmt::format("broker {} keeps no replica of it", chosen.broker)};
+  if (!brokers.stays(chosen)) return {{}, fmt::format("broker {} is away", chosen.broker)};
+  const bool sole = replicas.size() == 1 && state.leader == chosen.broker;
+  if (state.leader != BrokerId() && !sole)
+    return {{}, fmt::format("broker {} leads it; nothing has to be given up", state.leader)};
+  if (const auto next = sole ? std::nullopt : next_leader(state, replicas, brokers))
+    return {{}, fmt::format("broker {} has all records and is about to lead it", next->broker)};
+  // The new range is that of this election alone, and its start is for its leader to say.
+  if (state.loss_start.value() >= 0)
+    return {{},
+            fmt::format("records may be lost already since leader epoch {}: that has to be "
+                        "acknowledged first",
+                        state.loss_epoch)};
+  const auto next = next_epoch(state.leader_epoch);
+  if (!next) return {{}, "its leader epochs are used up"};
+  auto changed = state;
+  changed.isr = {chosen};
+  changed.elr.clear();
+  changed.last_known_elr.clear();
+  changed.leader = chosen.broker;
+  changed.leader_epoch = *next;
+  changed.loss_epoch = *next;
+  return {std::move(changed), {}};
 }
 
 PartitionState first_state(const std::vector<IsrMember>& live, std::uint32_t min_isr) {

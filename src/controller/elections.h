@@ -94,6 +94,18 @@ std::optional<PartitionState> with_leader(const PartitionState& state,
                                           const std::vector<model::BrokerId>& replicas,
                                           const LiveBrokers& brokers, model::BrokerId wanted);
 
+/// Nobody leads and nobody who has all records can; an operator wants `chosen`, which lives under
+/// that registration, to lead with what it has. With one replica it may be said to lead already: of
+/// a log that cannot be served. What is lost is known once its log is open: the state says so. The
+/// text: why not.
+struct LossyElection {
+  std::optional<PartitionState> state;
+  std::string refusal;
+};
+LossyElection with_leader_despite_loss(const PartitionState& state,
+                                       const std::vector<model::BrokerId>& replicas,
+                                       const LiveBrokers& brokers, model::IsrMember chosen);
+
 /// Of a partition that is new: nothing is in its logs, so all that live are in sync. The first of
 /// them leads.
 PartitionState first_state(const std::vector<model::IsrMember>& live, std::uint32_t min_isr);

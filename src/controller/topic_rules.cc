@@ -138,11 +138,6 @@ std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas) {
   return most >= 3 ? 2 : 1;
 }
 
-bool allows_unclean_election(const std::map<std::string, std::string>& overrides) {
-  const auto found = overrides.find("unclean_election");
-  return found != overrides.end() && found->second == "true";
-}
-
 AlteredSettings alter_settings(const ControllerConfig& config,
                                std::map<std::string, std::string> overrides,
                                const protocol::AlterTopic& change, std::size_t replicas) {

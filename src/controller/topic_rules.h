@@ -36,9 +36,6 @@ protocol::Status check_copies_live(const ControllerConfig& config, std::size_t c
 /// What is in force then with so many replicas.
 [[nodiscard]] std::uint32_t min_isr_of(std::uint32_t wanted, std::size_t replicas);
 
-/// Whether a replica that lacks records may lead when nobody else can.
-[[nodiscard]] bool allows_unclean_election(const std::map<std::string, std::string>& overrides);
-
 /// The topic's settings after the change, or why not: an unknown name, a value that is not allowed.
 struct AlteredSettings {
   protocol::Status status;

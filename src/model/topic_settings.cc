@@ -118,12 +118,14 @@ std::string min_isr_text(const TopicSettings& settings) {
   return settings.min_isr == 0 ? "auto" : std::to_string(settings.min_isr);
 }
 
-/// Nothing of it concerns a log: the controller goes by what the topic was given.
-Refusal check_unclean_election(TopicSettings&, std::string_view value) {
+Refusal set_unclean_election(TopicSettings& settings, std::string_view value) {
   if (value != "true" && value != "false") return "must be true or false";
+  settings.unclean_election = value == "true";
   return std::nullopt;
 }
-std::string unclean_election_text(const TopicSettings&) { return "false"; }
+std::string unclean_election_text(const TopicSettings& settings) {
+  return settings.unclean_election ? "true" : "false";
+}
 
 const std::vector<Setting>& known_settings() {
   static const std::vector<Setting> settings{
@@ -134,7 +136,7 @@ const std::vector<Setting>& known_settings() {
       {"segment.age", set_segment_age, segment_age_text},
       {"batch.bytes", set_batch_bytes, batch_bytes_text},
       {"min_isr", set_min_isr, min_isr_text},
-      {"unclean_election", check_unclean_election, unclean_election_text}};
+      {"unclean_election", set_unclean_election, unclean_election_text}};
   return settings;
 }
 

@@ -27,6 +27,8 @@ struct TopicSettings {
   std::uint32_t batch_bytes = std::uint32_t{1} << 20;  ///< largest batch as sent, header counted
   /// The smallest ISR with which acks=all is confirmed; 0: follows from the number of replicas.
   std::uint32_t min_isr = 0;
+  /// Whether a replica that lacks records may lead when nobody who has them all can.
+  bool unclean_election = false;
 
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
@@ -42,8 +44,8 @@ struct SettingError {
 const std::vector<std::string>& topic_setting_names();
 /// Sets one value from its text form: "durability" = "disk", "retention.age" = "14d" ("forever"),
 /// "retention.bytes" = "10GiB"
-/// ("unlimited"), "segment.bytes", "segment.age", "batch.bytes", "min_isr" = "2" ("auto"). Nothing
-/// is changed when it is refused.
+/// ("unlimited"), "segment.bytes", "segment.age", "batch.bytes", "min_isr" = "2" ("auto"),
+/// "unclean_election" = "true". Nothing is changed when it is refused.
 std::optional<SettingError> set_topic_setting(TopicSettings& settings, std::string_view name,
                                               std::string_view value);
 /// All of `overrides` on top of `defaults`, with every error at once.

@@ -8,7 +8,7 @@ namespace {
 
 bool read_action(std::uint64_t from, PartitionAction& to) {
   to = static_cast<PartitionAction>(from);
-  return from == 1 || from == 2;
+  return from >= 1 && from <= 3;
 }
 
 bool read_request(const wire::ControlPartitionsRequest& from, ControlPartitionsRequest& to) {
@@ -25,13 +25,17 @@ void write_request(const ControlPartitionsRequest& from, wire::ControlPartitions
 }
 
 bool read_result(const wire::ControlResult& from, ControlResult& to) {
+  to.changed = from.changed();
   return codec::read_partition(from.partition(), to.partition) &&
-         codec::read_entry_status(from, to.status);
+         codec::read_entry_status(from, to.status) &&
+         codec::read_plus_one(from.leader_plus_one(), to.leader);
 }
 
 void write_result(const ControlResult& from, wire::ControlResult& to) {
   codec::write_partition(from.partition, *to.mutable_partition());
   codec::write_entry_status(from.status, to);
+  to.set_changed(from.changed);
+  to.set_leader_plus_one(static_cast<std::uint64_t>(std::int64_t{from.leader} + 1));
 }
 
 bool read_response(const wire::ControlPartitionsResponse& from, ControlPartitionsResponse& to) {

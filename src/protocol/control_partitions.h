@@ -17,6 +17,8 @@ inline constexpr std::size_t kControlledMax = 10'000;  ///< entries of one reque
 enum class PartitionAction : std::uint8_t {
   elect_leader = 1,      ///< led by `broker`, or by the first of its replicas that can be
   acknowledge_loss = 2,  ///< somebody knows that records may be lost: no more alarm for that
+  /// Nobody leads, and `broker` is to, with what it has; what it lacks may be lost.
+  elect_with_loss = 3,
 };
 struct ControlPartitionsRequest {
   RequestEnvelope envelope;
@@ -30,6 +32,8 @@ struct ControlPartitionsRequest {
 struct ControlResult {
   model::PartitionId partition;
   Status status;
+  bool changed = false;      ///< false: it was so already
+  std::int32_t leader = -1;  ///< who leads it now; -1: nobody
   friend bool operator==(const ControlResult&, const ControlResult&) = default;
 };
 struct ControlPartitionsResponse {

@@ -22,12 +22,14 @@ bool read_disk(const wire::DiskDescription& from, DiskDescription& to) {
   to.scrubbed_bytes = from.scrubbed_bytes();
   to.intact_since_disk = from.intact_since_disk();
   to.intact_since_memory = from.intact_since_memory();
+  to.aside_bytes = from.aside_bytes();
   return codec::read_text(from.path(), to.path, codec::kTextBytesMax) &&
          codec::read_text(from.state(), to.state, codec::kNameBytesMax) &&
          codec::read_optional_uuid(from.disk(), to.disk) &&
          codec::read_text(from.reason(), to.reason, codec::kTextBytesMax) &&
          codec::read_integer(from.partitions(), to.partitions) &&
-         codec::read_integer(from.scrub_damaged_segments(), to.scrub_damaged_segments);
+         codec::read_integer(from.scrub_damaged_segments(), to.scrub_damaged_segments) &&
+         codec::read_integer(from.aside_logs(), to.aside_logs);
 }
 
 void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
@@ -44,6 +46,8 @@ void write_disk(const DiskDescription& from, wire::DiskDescription& to) {
   to.set_scrub_damaged_segments(from.scrub_damaged_segments);
   to.set_intact_since_disk(from.intact_since_disk);
   to.set_intact_since_memory(from.intact_since_memory);
+  to.set_aside_bytes(from.aside_bytes);
+  to.set_aside_logs(from.aside_logs);
 }
 
 bool read_counters(const google::protobuf::RepeatedPtrField<wire::Counter>& from,
@@ -127,7 +131,8 @@ bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerRespo
          read_counters(from.counters(), to.counters) &&
          codec::read_text(from.metadata_trouble(), to.metadata_trouble, codec::kTextBytesMax) &&
          codec::read_names(from.warnings(), to.warnings, codec::kTextBytesMax) &&
-         codec::read_all(from.alerts(), to.alerts, read_alert);
+         codec::read_all(from.alerts(), to.alerts, read_alert) &&
+         codec::read_text(from.rack(), to.rack, codec::kNameBytesMax);
 }
 
 void write_response(const DescribeBrokerResponse& from, wire::DescribeBrokerResponse& to) {
@@ -142,6 +147,7 @@ void write_response(const DescribeBrokerResponse& from, wire::DescribeBrokerResp
   to.set_metadata_trouble(codec::sendable_text(from.metadata_trouble, codec::kTextBytesMax));
   codec::write_names(from.warnings, *to.mutable_warnings(), codec::kTextBytesMax);
   codec::write_all(from.alerts, *to.mutable_alerts(), write_alert);
+  to.set_rack(codec::sendable_text(from.rack, codec::kNameBytesMax));
 }
 
 }  // namespace

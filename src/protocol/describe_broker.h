@@ -31,6 +31,9 @@ struct DiskDescription {
   /// The broker epochs since which nothing confirmed can be missing, by durability; -1: not known.
   std::int64_t intact_since_disk = -1;
   std::int64_t intact_since_memory = -1;
+  /// What was put aside instead of being served, until somebody removes it (unknown/).
+  std::uint64_t aside_bytes = 0;
+  std::uint32_t aside_logs = 0;
   friend bool operator==(const DiskDescription&, const DiskDescription&) = default;
 };
 /// Something that keeps the cluster from being well, for whoever watches over it.
@@ -64,8 +67,9 @@ struct DescribeBrokerResponse {
   std::map<std::string, std::int64_t> counters;
   std::int32_t controller = -1;    ///< whom this broker takes for it; -1: nobody
   std::int64_t broker_epoch = -1;  ///< of its registration
-  std::string metadata_trouble;    ///< what keeps the metadata store from answering; empty: nothing
-  bool lease_lost = false;         ///< the store has not confirmed the broker's session of late
+  std::string rack;
+  std::string metadata_trouble;  ///< what keeps the metadata store from answering; empty: nothing
+  bool lease_lost = false;       ///< the store has not confirmed the broker's session of late
   std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats
   std::vector<BrokerAlert> alerts;    ///< not what the numbers above say already
   friend bool operator==(const DescribeBrokerResponse&, const DescribeBrokerResponse&) = default;

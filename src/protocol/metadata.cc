@@ -24,7 +24,8 @@ bool read_broker(const wire::BrokerAddress& from, BrokerAddress& to) {
   to.away = from.away();
   return codec::read_integer(from.id(), to.id) &&
          codec::read_text(from.host(), to.host, codec::kNameBytesMax) &&
-         codec::read_integer(from.port(), to.port) && to.port <= 65'535;
+         codec::read_integer(from.port(), to.port) && to.port <= 65'535 &&
+         codec::read_text(from.rack(), to.rack, codec::kNameBytesMax);
 }
 
 void write_broker(const BrokerAddress& from, wire::BrokerAddress& to) {
@@ -32,6 +33,7 @@ void write_broker(const BrokerAddress& from, wire::BrokerAddress& to) {
   to.set_host(codec::sendable_text(from.host, codec::kNameBytesMax));
   to.set_port(from.port);
   to.set_away(from.away);
+  to.set_rack(codec::sendable_text(from.rack, codec::kNameBytesMax));
 }
 
 bool read_topic(const wire::TopicMetadata& from, TopicMetadata& to) {

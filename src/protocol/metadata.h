@@ -25,6 +25,7 @@ struct BrokerAddress {
   std::string host;
   std::uint32_t port = 0;
   bool away = false;  ///< registered, but not in the cluster now; nothing is led there
+  std::string rack{};
   friend bool operator==(const BrokerAddress&, const BrokerAddress&) = default;
 };
 struct PartitionMetadata {
@@ -34,6 +35,7 @@ struct PartitionMetadata {
   std::int32_t partition_version = -1;
   std::vector<std::int32_t> replicas;
   std::vector<std::int32_t> in_sync;
+  std::uint32_t min_isr = 0;  ///< with fewer in sync acks=all is refused; 0: not known
   friend bool operator==(const PartitionMetadata&, const PartitionMetadata&) = default;
 };
 struct TopicMetadata {

@@ -10,7 +10,8 @@ bool read_one(const wire::PartitionMetadata& from, PartitionMetadata& to) {
          read_integer(from.leader(), to.leader) &&
          read_integer(from.leader_epoch(), to.leader_epoch) &&
          read_integer(from.partition_version(), to.partition_version) &&
-         read_brokers(from.replicas(), to.replicas) && read_brokers(from.in_sync(), to.in_sync);
+         read_brokers(from.replicas(), to.replicas) && read_brokers(from.in_sync(), to.in_sync) &&
+         read_integer(from.min_isr(), to.min_isr);
 }
 
 void write_one(const PartitionMetadata& from, wire::PartitionMetadata& to) {
@@ -20,6 +21,7 @@ void write_one(const PartitionMetadata& from, wire::PartitionMetadata& to) {
   to.set_partition_version(from.partition_version);
   write_brokers(from.replicas, *to.mutable_replicas());
   write_brokers(from.in_sync, *to.mutable_in_sync());
+  to.set_min_isr(from.min_isr);
 }
 
 }  // namespace

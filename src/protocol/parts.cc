@@ -23,7 +23,9 @@ std::size_t bytes_of(const ImagePartition& partition) {
          3 * kNumberBytes * (partition.isr.size() + partition.elr.size());
 }
 std::size_t bytes_of(const PartitionDescription& partition) {
-  return kEntryBytes + partition.note.size() +
+  std::size_t notes = 0;
+  for (const auto& one : partition.replica_notes) notes += 2 * kNumberBytes + one.text.size();
+  return kEntryBytes + partition.note.size() + notes +
          kNumberBytes * (partition.replicas.size() + partition.in_sync.size() +
                          3 * partition.followers.size());
 }
@@ -199,6 +201,8 @@ std::vector<std::string> encode_in_parts(const PullImageResponse& response) {
   first.base_version = response.base_version;
   first.cluster_id = response.cluster_id;
   first.controller = response.controller;
+  first.cluster_time = response.cluster_time;
+  first.held_ms = response.held_ms;
   Cutter<PullImageResponse> cutter(std::move(first));
   cut_list(cutter, &PullImageResponse::brokers, response);
   cut_list(cutter, &PullImageResponse::removed, response);

@@ -110,6 +110,16 @@ void write_follower(const FollowerDescription& from, wire::FollowerDescription& 
   to.set_behind_ms(from.behind_ms);
 }
 
+bool read_note(const wire::ReplicaNote& from, ReplicaNote& to) {
+  return codec::read_integer(from.broker(), to.broker) &&
+         codec::read_text(from.text(), to.text, codec::kTextBytesMax);
+}
+
+void write_note(const ReplicaNote& from, wire::ReplicaNote& to) {
+  to.set_broker(from.broker);
+  to.set_text(codec::sendable_text(from.text, codec::kTextBytesMax));
+}
+
 bool read_partition(const wire::PartitionDescription& from, PartitionDescription& to) {
   to.bytes = from.bytes();
   return codec::read_integer(from.partition(), to.partition, 0) &&
@@ -126,7 +136,8 @@ bool read_partition(const wire::PartitionDescription& from, PartitionDescription
          codec::read_plus_one(from.loss_epoch_plus_one(), to.loss_epoch) &&
          codec::read_plus_one(from.loss_start_plus_one(), to.loss_start) &&
          codec::read_plus_one(from.loss_end_plus_one(), to.loss_end) &&
-         codec::read_all(from.followers(), to.followers, read_follower);
+         codec::read_all(from.followers(), to.followers, read_follower) &&
+         codec::read_all(from.replica_notes(), to.replica_notes, read_note);
 }
 
 void write_partition(const PartitionDescription& from, wire::PartitionDescription& to) {
@@ -146,6 +157,7 @@ void write_partition(const PartitionDescription& from, wire::PartitionDescriptio
   to.set_loss_start_plus_one(static_cast<std::uint64_t>(from.loss_start + 1));
   to.set_loss_end_plus_one(static_cast<std::uint64_t>(from.loss_end + 1));
   codec::write_all(from.followers, *to.mutable_followers(), write_follower);
+  codec::write_all(from.replica_notes, *to.mutable_replica_notes(), write_note);
 }
 
 bool read_topic(const wire::TopicDescription& from, TopicDescription& to) {

@@ -88,6 +88,12 @@ struct FollowerDescription {
   std::uint32_t behind_ms = 0;      ///< so long ago it had everything that the leader had
   friend bool operator==(const FollowerDescription&, const FollowerDescription&) = default;
 };
+/// Of a replica, while nobody leads.
+struct ReplicaNote {
+  std::int32_t broker = -1;
+  std::string text;  ///< why it does not lead
+  friend bool operator==(const ReplicaNote&, const ReplicaNote&) = default;
+};
 struct PartitionDescription {
   std::int32_t partition = -1;
   std::int32_t leader = -1;
@@ -105,6 +111,7 @@ struct PartitionDescription {
   std::int64_t loss_start = -1;  ///< of what may be lost; -1: not known
   std::int64_t loss_end = -1;    ///< the same
   std::vector<FollowerDescription> followers;
+  std::vector<ReplicaNote> replica_notes;  ///< where nobody leads: one for each replica
   friend bool operator==(const PartitionDescription&, const PartitionDescription&) = default;
 };
 struct TopicDescription {

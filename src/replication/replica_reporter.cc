@@ -97,6 +97,11 @@ void ReplicaReporter::forget_deleted(const base::Uuid& topic) {
   deleted_due_.erase(topic);
 }
 
+const protocol::ReplicaReport* ReplicaReporter::last_report(const model::PartitionId& id) const {
+  const auto found = replicas_.find(id);
+  return found == replicas_.end() ? nullptr : &found->second;
+}
+
 std::size_t ReplicaReporter::left() const noexcept {
   return due_.size() + deleted_due_.size() + under_way_;
 }

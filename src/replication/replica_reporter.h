@@ -49,6 +49,8 @@ class ReplicaReporter {
   [[nodiscard]] std::uint64_t taken_version() const noexcept { return taken_version_; }
   /// Replicas that the controller has not been told of yet.
   [[nodiscard]] std::size_t left() const noexcept;
+  /// What was said of it last; null: nothing yet.
+  [[nodiscard]] const protocol::ReplicaReport* last_report(const model::PartitionId& id) const;
   /// Why the last try failed, for people; empty: it did not.
   [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
   /// Nothing is sent any more, nobody waits any more.

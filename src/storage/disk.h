@@ -142,6 +142,13 @@ struct ScrubStatus {
   std::uint32_t damaged_segments = 0;
 };
 
+/// What lies under unknown/ until somebody removes it, as it was found of late.
+struct PutAside {
+  std::uint64_t bytes = 0;
+  std::uint32_t logs = 0;  ///< or ends of logs
+  friend bool operator==(const PutAside&, const PutAside&) = default;
+};
+
 /// What of a damaged log stays.
 enum class Keep { sound_segments, nothing };
 
@@ -207,9 +214,9 @@ class Disk {
   /// segment began. Where nothing holds, or nothing shall be kept, an empty log that begins at
   /// `start` takes its place. Returns where the log goes on. find() gives the new log from then on;
   /// the old one is closed, and gone when this returns. First intact_since() of the replica moves
-  /// to the broker's epoch, durably. The caller sees to it that the replica is in no ISR. May be
-  /// tried again after an error: not_found (no such log), storage_full, io_failed, disk_failed,
-  /// closed.
+  /// to the broker's epoch, durably. The caller sees to it that the replica is in no ISR, or nobody
+  /// else is and nothing was confirmed in that leader epoch. May be tried again after an error:
+  /// not_found (no such log), storage_full, io_failed, disk_failed, closed.
   virtual asio::awaitable<Result<model::Offset>> replace_damaged(LogSpec spec, model::Offset start,
                                                                  Keep keep) = 0;
   /// The same for every partition of a topic that has a directory here, open or not.
@@ -230,6 +237,7 @@ class Disk {
   /// Appended per second, over the last minutes.
   [[nodiscard]] virtual double write_rate() const = 0;
   [[nodiscard]] virtual ScrubStatus scrub() const = 0;
+  [[nodiscard]] virtual PutAside put_aside() const = 0;
   /// Called on the home runtime when failed() or full() changed.
   virtual void on_changed(std::function<void()> changed) = 0;
 };

@@ -397,6 +397,7 @@ std::vector<DiskStatus> DiskGroup::status() const {
     status.partitions = static_cast<std::uint32_t>(disk.partitions().size());
     status.write_rate = static_cast<std::uint64_t>(disk.write_rate());
     status.scrub = disk.scrub();
+    status.aside = disk.put_aside();
     status.intact = disk.intact_since();
     if (!member.reason.empty()) continue;
     status.reason = disk.failure_reason();

@@ -22,6 +22,7 @@ struct DiskStatus {
   std::uint32_t partitions = 0;
   std::uint64_t write_rate = 0;  ///< bytes appended per second, of late
   ScrubStatus scrub;
+  PutAside aside;
   IntactSince intact;  ///< -1: not known yet
 };
 

@@ -53,6 +53,7 @@ class LocalDisk final : public Disk {
   std::uint64_t low_mark_bytes() const override { return low_mark_bytes_; }
   double write_rate() const override { return write_rate_; }
   ScrubStatus scrub() const override { return scrubber_.status(); }
+  PutAside put_aside() const override { return put_aside_; }
   void on_changed(std::function<void()> changed) override { changed_ = std::move(changed); }
 
  private:
@@ -186,6 +187,8 @@ class LocalDisk final : public Disk {
   std::uint64_t rated_bytes_ = 0;  // of appends that write_rate_ counts
   base::TimePoint rated_at_{};
   bool reserve_said_ = false;
+  PutAside put_aside_;
+  base::TimePoint measure_aside_at_{};
   std::function<void()> changed_;
   std::function<void(const model::PartitionId&)> ready_;
 };

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/log.h"
 #include "storage/local_disk.h"
 #include "storage/log_files.h"
@@ -118,6 +120,7 @@ asio::awaitable<Result<void>> LocalDisk::replace_end(LogSpec spec, Remains& rema
 /// Something was moved to `kept`, or nothing was there (empty).
 Result<void> LocalDisk::moved_away(const PartitionId& id, const Result<std::string>& kept) {
   if (kept) {
+    measure_aside_at_ = {};
     if (!kept->empty())
       base::log_warning("storage", "disk {}: damaged {} is kept as {}", state_->path, id.text(),
                         *kept);
@@ -189,6 +192,9 @@ asio::awaitable<Result<void>> LocalDisk::serve_replacement(LogSpec spec,
   MQ_CO_TRY_VOID(may_replace(spec.id));
   if (made->failure) co_return made->failure;
   MQ_CO_TRY(auto log, open_log(spec, std::move(*made)));
+  // What was confirmed of what is left stays confirmed.
+  const auto confirmed = logs_.at(spec.id)->recent_high_watermark_hint();
+  log->set_high_watermark_hint(std::min(confirmed, log->log_end_offset()));
   logs_[spec.id] = log;
   kept_.erase(spec.id);
   kept_states_.erase(spec.id);

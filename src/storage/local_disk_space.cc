@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "storage/local_disk.h"
+#include "storage/log_files.h"
 #include "storage/sealed_file.h"
 #include "storage/space_reserve.h"
 #include "storage/storage_format.h"
@@ -18,6 +19,9 @@ constexpr std::uint64_t resume_mark(std::uint64_t low_mark) { return low_mark + 
 constexpr int kNearShare = 10;
 /// The write rate forgets half of what was in so much time.
 constexpr double kRateHalfLifeSeconds = 120;
+
+/// People remove what was put aside; nothing depends on it.
+constexpr auto kMeasureAside = std::chrono::seconds(60);
 
 /// What a reader has not fetched so long after its last fetch is read again if it comes.
 constexpr auto kReadAheadKept = std::chrono::seconds(5);
@@ -60,10 +64,17 @@ asio::awaitable<void> LocalDisk::check_space() {
   checking_space_ = true;
   note_write_rate();
   const std::uint64_t used = used_bytes();
+  const bool measure = state_->home.now() >= measure_aside_at_;
+  if (measure) measure_aside_at_ = state_->home.now() + kMeasureAside;
   Result<std::uint64_t> free = make_error_code(StorageErrc::closed);
-  const auto work = [&] { free = look_at_space(used); };
+  Result<PutAside> aside = make_error_code(StorageErrc::closed);
+  const auto work = [&] {
+    free = look_at_space(used);
+    if (measure) aside = measure_put_aside(state_->files, state_->path);
+  };
   co_await state_->executor.run(work);
   checking_space_ = false;
+  if (aside) put_aside_ = *aside;
   if (!free) co_return;
   free_bytes_ = *free;
   low_mark_bytes_ = low_mark(*free, used);

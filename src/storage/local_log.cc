@@ -56,6 +56,7 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
       active_times_(std::move(recovered.active_times)),
       allocate_step_(kAllocateStepMin),
       tail_(tail_budget) {
+  problem_ = std::move(recovered.problem);
   if (failure_) return;
   for (std::size_t i = 0; i + 1 < recovered.segments.size(); ++i) {
     const auto& segment = recovered.segments[i];

@@ -90,6 +90,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     return recent_bytes_.load(std::memory_order_relaxed);
   }
   std::uint32_t segments() const override { return static_cast<std::uint32_t>(sealed_.size() + 1); }
+  std::string failure_text() const override;
   std::string read_damage() const override;
 
   /// What a snapshot of the journal says of the log when nothing is under way.
@@ -372,6 +373,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   model::Offset wanted_start_;           // of a trim that could not be made durable yet
   /// By segment, where it is known to be damaged.
   std::map<model::Offset, std::uint64_t> damage_;
+  std::string problem_;  // that recovery has met
 };
 
 }  // namespace mq::storage

@@ -263,6 +263,13 @@ void LocalLog::note_damage(Offset base, std::uint64_t position, const std::strin
                   spec_.topic_name, segment_file_name(base), position, what);
 }
 
+std::string LocalLog::failure_text() const {
+  if (!failure_) return {};
+  const bool closed = failure_ == make_error_code(StorageErrc::closed);
+  if (problem_.empty() || closed) return failure_.message();
+  return fmt::format("{}: {}", failure_.message(), problem_);
+}
+
 std::string LocalLog::read_damage() const {
   if (damage_.empty()) return {};
   const auto& [base, position] = *damage_.begin();

@@ -62,6 +62,29 @@ Result<std::string> put_away(base::FileSystem& files, const std::string& data,
   return to;
 }
 
+Result<PutAside> measure_put_aside(base::FileSystem& files, const std::string& data) {
+  PutAside aside;
+  const std::string unknown = data + "/" + std::string(kUnknownDirectory);
+  MQ_TRY(const bool there, files.exists(unknown));
+  if (!there) return aside;
+  MQ_TRY(const auto logs, files.list_directory(unknown));
+  for (const auto& log : logs) {
+    ++aside.logs;
+    if (!log.is_directory) continue;
+    const auto entries = files.list_directory(unknown + "/" + log.name);
+    if (!entries) continue;
+    for (const auto& entry : *entries) {
+      if (entry.is_directory) continue;
+      const auto path = unknown + "/" + log.name + "/" + entry.name;
+      const auto file = files.open(path, base::OpenMode::read);
+      if (!file) continue;
+      const auto bytes = (*file)->size();
+      if (bytes) aside.bytes += *bytes;
+    }
+  }
+  return aside;
+}
+
 Result<std::string> put_segments_away(base::FileSystem& files, const std::string& data,
                                       const std::string& name,
                                       const std::vector<model::Offset>& segments,

@@ -5,6 +5,7 @@
 
 #include "base/file_system.h"
 #include "model/ids.h"
+#include "storage/disk.h"
 #include "storage/storage_error.h"
 
 /// Operations on the files of one partition's directory that more than one caller needs. They
@@ -22,6 +23,9 @@ Result<void> empty_log_directory(base::FileSystem& files, const std::string& dir
 /// kept until somebody removes it. Returns its path there. Also BaseErrc::no_space.
 Result<std::string> put_away(base::FileSystem& files, const std::string& data,
                              const std::string& name);
+
+/// What was moved there so far. Files that go meanwhile are not counted.
+Result<PutAside> measure_put_aside(base::FileSystem& files, const std::string& data);
 
 /// Moves single segments of it there, into a directory like it, and removes their indexes. From the
 /// end, so that a crash in between leaves a log without a gap. An empty segment that begins at

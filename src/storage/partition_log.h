@@ -177,6 +177,10 @@ class PartitionLog {
   /// Why nothing is served: partition_corrupt, unsupported_format, disk_failed or closed; no error
   /// while all is well.
   [[nodiscard]] virtual Error failure() const = 0;
+  /// The same for people, with the place of the damage where that is known. Empty: all is well.
+  [[nodiscard]] virtual std::string failure_text() const {
+    return failure() ? failure().message() : std::string();
+  }
 
   /// Damage that a read has met and that is still there, for people: which file, at which byte.
   /// Empty while none is known. What lies before and behind it is served.

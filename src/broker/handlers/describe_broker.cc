@@ -16,6 +16,7 @@ namespace {
 using protocol::DescribeBrokerResponse;
 
 constexpr std::uint32_t kDamagedNamed = 20;
+constexpr std::uint32_t kUnservedNamed = 5;
 
 /// On the home runtime.
 asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response) {
@@ -47,6 +48,8 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
     out.scrub_damaged_segments = disk.scrub.damaged_segments;
     out.intact_since_disk = disk.intact.disk;
     out.intact_since_memory = disk.intact.memory;
+    out.aside_bytes = disk.aside.bytes;
+    out.aside_logs = disk.aside.logs;
     response.disks.push_back(std::move(out));
   }
   co_return;
@@ -106,15 +109,22 @@ void describe_partitions(const Core& core, const metadata::ClusterImage& image,
                          const std::map<model::PartitionId, PartitionFacts>& facts,
                          DescribeBrokerResponse& response) {
   response.topics = static_cast<std::uint32_t>(image.topics().size());
+  if (const auto* const self = image.find_broker(core.id)) response.rack = self->rack;
   for (const auto& [name, topic] : image.topics()) {
     for (const auto& assignment : topic->partitions) {
       if (std::ranges::find(assignment.replicas, core.id) == assignment.replicas.end()) continue;
       ++response.partitions;
-      if (!core.answers_for(assignment)) continue;
+      if (assignment.leader != core.id) continue;
       ++response.partitions_led;
       const auto found = facts.find(assignment.id);
-      if (found == facts.end() || found->second.failure) {
+      if (found == facts.end()) {
         ++response.partitions_not_serving;
+      } else if (!found->second.failure.empty()) {
+        if (response.partitions_not_serving++ < kUnservedNamed)
+          response.alerts.push_back(
+              {"serving", 2,
+               fmt::format("{}/{} is not served by broker {}: {}", name, assignment.id.partition,
+                           core.id, found->second.failure)});
       } else if (!found->second.damage.empty() && response.partitions_damaged++ < kDamagedNamed) {
         response.warnings.push_back(fmt::format("partition {}-{} is damaged: {}", name,
                                                 assignment.id.partition, found->second.damage));

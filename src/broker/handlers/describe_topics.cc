@@ -3,6 +3,7 @@
 #include "broker/broker_numbers.h"
 #include "broker/connection.h"
 #include "broker/handlers/handlers.h"
+#include "broker/leaderless.h"
 #include "broker/long_answer.h"
 #include "broker/partition_facts.h"
 #include "protocol/parts.h"
@@ -10,7 +11,13 @@
 namespace mq::broker {
 namespace {
 
-using Facts = std::map<model::PartitionId, PartitionFacts>;
+/// What is in the image, and what this broker knows besides.
+struct Known {
+  const Core& core;
+  metadata::ImagePtr image;
+  std::map<model::PartitionId, PartitionFacts> facts;
+  OwnReports reports;
+};
 
 std::string origin_of(const Core& core, const metadata::TopicInfo& topic,
                       const std::string& setting) {
@@ -32,9 +39,18 @@ protocol::FollowerDescription describe(const replication::Isr::Follower& followe
   return out;
 }
 
-protocol::PartitionDescription describe(const Core& core,
-                                        const metadata::PartitionAssignment& assignment,
-                                        const Facts& facts) {
+void describe_leaderless(const Known& known, const metadata::TopicInfo& topic,
+                         const metadata::PartitionAssignment& assignment,
+                         protocol::PartitionDescription& out) {
+  const auto report = known.reports.find(assignment.id);
+  out.replica_notes = replica_notes(known.core, *known.image, assignment,
+                                    report == known.reports.end() ? nullptr : &report->second);
+  if (const auto* const damage = known.image->damage_of(topic.name)) out.note = damage->text;
+}
+
+protocol::PartitionDescription describe(const Known& known, const metadata::TopicInfo& topic,
+                                        const metadata::PartitionAssignment& assignment) {
+  const Core& core = known.core;
   protocol::PartitionDescription out;
   out.partition = assignment.id.partition;
   out.leader = assignment.leader.value();
@@ -45,9 +61,10 @@ protocol::PartitionDescription describe(const Core& core,
   out.loss_epoch = assignment.loss_epoch.value();
   out.loss_start = assignment.loss_start.value();
   out.loss_end = assignment.loss_end.value();
-  if (!core.answers_for(assignment)) return out;  // its leader knows
-  const auto found = facts.find(assignment.id);
-  const PartitionFacts* fact = found == facts.end() ? nullptr : &found->second;
+  if (assignment.leader == model::BrokerId()) describe_leaderless(known, topic, assignment, out);
+  if (assignment.leader != core.id) return out;  // its leader knows
+  const auto found = known.facts.find(assignment.id);
+  const PartitionFacts* fact = found == known.facts.end() ? nullptr : &found->second;
   out.note = partition_note(core, fact);
   if (!fact) return out;
   out.log_start_offset = fact->log_start_offset.value();
@@ -60,38 +77,39 @@ protocol::PartitionDescription describe(const Core& core,
   return out;
 }
 
-protocol::TopicDescription describe(const Core& core, const metadata::TopicInfo& topic,
-                                    const Facts& facts) {
+protocol::TopicDescription describe(const Known& known, const metadata::TopicInfo& topic) {
   protocol::TopicDescription out;
-  out.status.broker = core.id.value();
+  out.status.broker = known.core.id.value();
   out.name = topic.name;
   out.id = topic.id;
-  for (const auto& setting : model::topic_setting_names()) {
-    auto value = model::topic_setting_text(topic.settings, setting);
-    // The only one that is in force as it was given: no log goes by it.
-    const auto given = topic.overrides.find(setting);
-    if (setting == "unclean_election" && given != topic.overrides.end()) value = given->second;
-    out.settings.push_back({setting, std::move(value), origin_of(core, topic, setting)});
-  }
+  for (const auto& setting : model::topic_setting_names())
+    out.settings.push_back({setting, model::topic_setting_text(topic.settings, setting),
+                            origin_of(known.core, topic, setting)});
   for (const auto& assignment : topic.visible())
-    out.partitions.push_back(describe(core, assignment, facts));
+    out.partitions.push_back(describe(known, topic, assignment));
   return out;
 }
 
 asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequest ask) {
   Core& core = request.core();
-  const auto facts = co_await gather_partition_facts(core);
-  const auto image = core.image();
+  Known known{core, core.image(), {}, {}};
+  std::vector<metadata::TopicPtr> topics;
+  for (const auto& name : ask.names) {
+    auto topic = known.image->find_topic(name);
+    if (topic && !topic->visible().empty()) topics.push_back(std::move(topic));
+  }
+  known.facts = co_await gather_partition_facts(core);
+  known.reports = co_await gather_own_reports(core, topics);
   protocol::DescribeTopicsResponse response;
   for (const auto& name : ask.names) {
-    const auto topic = image->find_topic(name);
+    const auto topic = known.image->find_topic(name);
     if (topic && !topic->visible().empty()) {
-      response.topics.push_back(describe(core, *topic, facts));
+      response.topics.push_back(describe(known, *topic));
       continue;
     }
     protocol::TopicDescription unknown;
     unknown.name = name;
-    unknown.status = core.no_topic(*image, name);
+    unknown.status = core.no_topic(*known.image, name);
     response.topics.push_back(std::move(unknown));
   }
   response.envelope = core.envelope();

@@ -19,10 +19,10 @@ protocol::TopicSummary summary_of(const Core& core, const metadata::TopicInfo& t
   for (const auto& assignment : topic.visible()) {
     summary.replicas =
         std::max(summary.replicas, static_cast<std::int32_t>(assignment.replicas.size()));
-    if (!core.answers_for(assignment)) continue;
+    if (assignment.leader != core.id) continue;
     ++summary.partitions_led;
     const auto found = facts.find(assignment.id);
-    if (found == facts.end() || found->second.failure) {
+    if (found == facts.end() || !found->second.failure.empty()) {
       ++summary.partitions_not_serving;
       continue;
     }

@@ -29,6 +29,7 @@ protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& to
     item.partition_version = partition.version.value();
     item.replicas = numbers_of(partition.replicas);
     item.in_sync = numbers_of(partition.isr);
+    item.min_isr = partition.min_isr;
     out.partitions.push_back(std::move(item));
   }
   return out;
@@ -50,8 +51,8 @@ protocol::MetadataResponse answer_of(const Core& core, const metadata::ClusterIm
   response.cluster_id = image.cluster_id();
   response.controller = image.controller().value();
   for (const auto& broker : image.brokers())
-    response.brokers.push_back(
-        {broker.id.value(), broker.advertised.host, broker.advertised.port, !broker.alive});
+    response.brokers.push_back({broker.id.value(), broker.advertised.host, broker.advertised.port,
+                                !broker.alive, broker.rack});
   if (ask.all_topics) {
     for (const auto& [name, topic] : image.topics()) {
       if (!topic->visible().empty()) response.topics.push_back(describe(core, *topic));

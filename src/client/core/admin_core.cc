@@ -350,15 +350,16 @@ asio::awaitable<AdminCore::PerPartition> AdminCore::control(protocol::PartitionA
     for (const auto& result : answer->results) {
       const auto name = names.find(result.partition);
       if (name == names.end()) continue;
-      Result<void> outcome;
-      if (!result.status.ok())
-        outcome = from_status(result.status, broker_place(core_, result.status.broker));
-      outcomes.emplace(name->second, std::move(outcome));
+      if (result.status.ok())
+        outcomes.emplace(name->second, result);
+      else
+        outcomes.emplace(name->second,
+                         from_status(result.status, broker_place(core_, result.status.broker)));
     }
   }
   for (const auto& [id, name] : names) {
     if (!outcomes.contains(name))
-      outcomes.emplace(name, answer ? Result<void>(left_out(name.topic)) : answer.error());
+      outcomes.emplace(name, answer ? left_out(name.topic) : answer.error());
   }
   co_return outcomes;
 }

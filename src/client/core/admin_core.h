@@ -31,7 +31,7 @@ class AdminCore {
   asio::awaitable<Result<std::vector<PartitionInfo>>> list_partitions();
   asio::awaitable<std::map<TopicPartition, Result<std::int64_t>>> trim(
       std::map<TopicPartition, std::int64_t> to);
-  using PerPartition = std::map<TopicPartition, Result<void>>;
+  using PerPartition = std::map<TopicPartition, Result<protocol::ControlResult>>;
   asio::awaitable<PerPartition> control(protocol::PartitionAction action,
                                         std::vector<TopicPartition> partitions,
                                         std::int32_t broker);

@@ -51,6 +51,7 @@ PartitionDescription to_public(const protocol::PartitionDescription& from) {
   to.loss_end = from.loss_end;
   for (const auto& follower : from.followers)
     to.followers.push_back({follower.broker, follower.confirmed_end, Duration(follower.behind_ms)});
+  for (const auto& note : from.replica_notes) to.replica_notes.push_back({note.broker, note.text});
   return to;
 }
 
@@ -89,10 +90,11 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
         disk.path, disk.state, disk.bytes_used, disk.bytes_free, disk.bytes_total, disk.partitions,
         disk.disk == base::Uuid() ? "" : disk.disk.hex(), disk.reason, disk.write_rate,
         disk.scrubbed_bytes, disk.scrub_damaged_segments, disk.intact_since_disk,
-        disk.intact_since_memory});
+        disk.intact_since_memory, disk.aside_bytes, disk.aside_logs});
   }
   to.controller = from.controller;
   to.broker_epoch = from.broker_epoch;
+  to.rack = from.rack;
   to.metadata_trouble = from.metadata_trouble;
   to.lease_lost = from.lease_lost;
   for (const auto& alert : from.alerts)
@@ -138,32 +140,54 @@ Error first_error(const std::map<std::int32_t, Result<Response>>& answers) {
   return make_error(Errc::unreachable, "no broker is known");
 }
 
-std::string leaderless_note(const protocol::PartitionDescription& partition) {
-  const bool one = partition.replicas.size() == 1;
-  return fmt::format("no leader: {} {} {} away", one ? "broker" : "brokers",
-                     fmt::join(partition.replicas, ","), one ? "is" : "are");
+using TopicAnswers = std::map<std::int32_t, Result<protocol::DescribeTopicsResponse>>;
+
+/// What that broker says of the partition; null: it does not answer, or knows another leader.
+const protocol::PartitionDescription* said_by(std::int32_t broker, const std::string& topic,
+                                              const protocol::PartitionDescription& partition,
+                                              const TopicAnswers& answers) {
+  const auto answer = answers.find(broker);
+  if (answer == answers.end() || !answer->second) return nullptr;
+  for (const auto& described : answer->second->topics) {
+    if (described.name != topic) continue;
+    const auto one = std::ranges::lower_bound(described.partitions, partition.partition, {},
+                                              &protocol::PartitionDescription::partition);
+    if (one != described.partitions.end() && one->partition == partition.partition &&
+        one->leader == partition.leader)
+      return &*one;
+  }
+  return nullptr;
+}
+
+/// Why a replica does not lead is known best to its own broker.
+void complete_leaderless(protocol::PartitionDescription& partition, const std::string& topic,
+                         const TopicAnswers& answers) {
+  for (auto& note : partition.replica_notes) {
+    const auto* const own = said_by(note.broker, topic, partition, answers);
+    if (own == nullptr) continue;
+    const auto found =
+        std::ranges::find(own->replica_notes, note.broker, &protocol::ReplicaNote::broker);
+    if (found != own->replica_notes.end()) note.text = found->text;
+  }
+  if (!partition.note.empty()) return;
+  std::vector<std::string> reasons;
+  for (const auto& note : partition.replica_notes)
+    reasons.push_back(fmt::format("broker {} {}", note.broker, note.text));
+  partition.note = reasons.empty() ? std::string("no leader")
+                                   : fmt::format("no leader: {}", fmt::join(reasons, "; "));
 }
 
 /// What only the leader knows, from its own answer.
 void complete(protocol::PartitionDescription& partition, const std::string& topic,
-              const std::map<std::int32_t, Result<protocol::DescribeTopicsResponse>>& answers) {
-  if (partition.leader < 0) {
-    if (partition.note.empty()) partition.note = leaderless_note(partition);
-    return;
-  }
+              const TopicAnswers& answers) {
+  if (partition.leader < 0) return complete_leaderless(partition, topic, answers);
   const auto answer = answers.find(partition.leader);
   if (answer == answers.end() || !answer->second) {
     partition.note = fmt::format("its leader, broker {}, does not answer", partition.leader);
     return;
   }
-  for (const auto& described : answer->second->topics) {
-    if (described.name != topic) continue;
-    for (const auto& mine : described.partitions) {
-      if (mine.partition != partition.partition || mine.leader != partition.leader) continue;
-      partition = mine;
-      return;
-    }
-  }
+  if (const auto* const own = said_by(partition.leader, topic, partition, answers))
+    partition = *own;
 }
 
 }  // namespace
@@ -295,6 +319,7 @@ asio::awaitable<Result<std::vector<PartitionInfo>>> AdminCore::list_partitions()
       info.leader_epoch = partition.leader_epoch;
       info.replicas = partition.replicas;
       info.in_sync = partition.in_sync;
+      info.min_isr = partition.min_isr;
       partitions.push_back(std::move(info));
     }
   }
@@ -310,7 +335,7 @@ asio::awaitable<Result<ClusterDescription>> AdminCore::describe_cluster() {
   cluster.controller = answer->controller;
   for (const auto& broker : answer->brokers) {
     const base::Endpoint address{broker.host, static_cast<std::uint16_t>(broker.port)};
-    cluster.brokers.push_back(BrokerInfo{broker.id, address.text(), broker.away});
+    cluster.brokers.push_back(BrokerInfo{broker.id, address.text(), broker.away, broker.rack});
   }
   co_return cluster;
 }

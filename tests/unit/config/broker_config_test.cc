@@ -44,6 +44,7 @@ retention.bytes = "10GiB"
 segment.bytes = "64MiB"
 segment.age = "1d"
 batch.bytes = "2MiB"
+unclean_election = "true"
 [limits]
 memory = "512MiB"
 connections = 100
@@ -68,6 +69,7 @@ level = "debug"
   EXPECT_EQ(config.topic_defaults.segment_bytes, std::uint64_t{64} << 20);
   EXPECT_EQ(config.topic_defaults.segment_age, std::chrono::hours(24));
   EXPECT_EQ(config.topic_defaults.batch_bytes, 2u << 20);
+  EXPECT_TRUE(config.topic_defaults.unclean_election);
   EXPECT_EQ(config.limits.memory_bytes, std::uint64_t{512} << 20);
   EXPECT_EQ(config.limits.connections, 100u);
   EXPECT_EQ(config.limits.hello_timeout, std::chrono::seconds(5));
@@ -204,6 +206,7 @@ topic.defaults.retention.bytes = "unlimited"    # built-in
 topic.defaults.segment.bytes = "128MiB"         # built-in
 topic.defaults.segment.age = "1w"               # built-in
 topic.defaults.batch.bytes = "1MiB"             # built-in
+topic.defaults.unclean_election = "false"       # built-in
 limits.memory = "256MiB"                        # built-in
 limits.connections = 77                         # environment variable MQ_LIMITS__CONNECTIONS
 limits.hello_timeout = "10s"                    # built-in

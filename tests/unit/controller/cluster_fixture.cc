@@ -29,6 +29,7 @@ controller::ControllerConfig cluster_config(Cluster& cluster, int id) {
   config.partitions_max = cluster.partitions_max_;
   config.default_replicas = 1;
   config.replicas_max = 3;
+  config.topic_defaults = cluster.topic_defaults_;
   if (cluster.looks_for_the_dead_) config.network = &cluster.network_;
   return config;
 }
@@ -171,9 +172,11 @@ void FakeBroker::take_topic(const protocol::ImageTopic& topic) {
       if (!logs_.refuses) logs_.last_epoch[partition] = model::LeaderEpoch();
       add_report(partition);
     }
-    if (one.leader < 0 && topic.overrides.contains("unclean_election") &&
+    if (one.leader < 0 && one.replicas.size() > 1 &&
         std::exchange(told_leaderless_[partition], one.leader_epoch) != one.leader_epoch)
       add_report(partition);
+    const bool with_loss = one.leader == id && one.loss_epoch == one.leader_epoch;
+    if (with_loss && one.loss_start < 0) add_report(partition);
     const auto log = logs_.last_epoch.find(partition);
     if (one.leader != id || log == logs_.last_epoch.end()) continue;
     if (log->second < model::LeaderEpoch(one.leader_epoch)) {

@@ -143,6 +143,7 @@ class Cluster : public ::testing::Test {
                                         .session_timeout = kSessionTime};
   std::size_t partitions_max_ = 100'000;
   FakeNetwork network_{runtime_};
+  model::TopicSettings topic_defaults_;
   bool looks_for_the_dead_ = false;  ///< at the addresses of network_
   std::map<int, FakeLogs> logs_;
   std::vector<std::unique_ptr<FakeBroker>> brokers_;

@@ -291,6 +291,52 @@ TEST_F(ClusterReplicas, ATopicMayGiveUpRecordsForALeader) {
   EXPECT_EQ(partition().loss_start, model::Offset());
 }
 
+// What [topic.defaults] says goes for topics that say nothing.
+TEST_F(ClusterReplicas, RecordsMayBeGivenUpByDefault) {
+  topic_defaults_.unclean_election = true;
+  start_with_topic(1, 1);
+  ASSERT_TRUE(create_replicated("cautious", 1, 3, 1).status.ok());
+  protocol::AlterTopic waits;
+  waits.name = "cautious";
+  waits.set = {{"unclean_election", "false"}};
+  ASSERT_TRUE(
+      run(wait_for_controller().alter_topic(waits, in(std::chrono::seconds(20)))).status.ok());
+  EXPECT_TRUE(topic("orders")->settings.unclean_election);
+  EXPECT_FALSE(topic("cautious")->settings.unclean_election);
+  const int leader = replica(0);
+  ASSERT_TRUE(ask(proposal({registered(leader)})).results[0].status.ok());
+  lose(leader);
+  EXPECT_TRUE(wait_until([&] { return partition().leader != BrokerId(); }));
+}
+
+// Without the setting it is for an operator to say.
+TEST_F(ClusterReplicas, AnOperatorMayGiveUpRecordsForALeader) {
+  start_with_topic(1, 1);
+  const auto id = partition().id;
+  const int leader = replica(0);
+  ASSERT_TRUE(ask(proposal({registered(leader)})).results[0].status.ok());
+  logs_[replica(1)].end[id] = model::Offset(50);
+  protocol::ControlPartitionsRequest wanted;
+  wanted.action = protocol::PartitionAction::elect_with_loss;
+  wanted.broker = replica(1);
+  wanted.partitions = {id};
+  const auto control = [&] {
+    return run(wait_for_controller().control(wanted, in(std::chrono::seconds(5)))).results[0];
+  };
+  EXPECT_EQ(control().status.error(), WireError::invalid_request);
+  EXPECT_EQ(control().leader, leader);
+  lose(leader);
+  const auto done = control();
+  EXPECT_TRUE(done.status.ok()) << done.status.text;
+  EXPECT_TRUE(done.changed);
+  EXPECT_EQ(done.leader, replica(1));
+  EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
+  ASSERT_TRUE(wait_until([&] { return partition().loss_start == model::Offset(50); }));
+  wanted.action = protocol::PartitionAction::acknowledge_loss;
+  EXPECT_TRUE(control().changed);
+  EXPECT_FALSE(control().changed) << "there is none any more";
+}
+
 TEST_F(ClusterReplicas, WithoutTheSettingALeaderIsWaitedForForEver) {
   start_with_topic(1, 1);
   const int leader = replica(0);

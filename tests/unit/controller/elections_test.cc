@@ -380,6 +380,69 @@ TEST(Unclean, WhoHadMoreSaysHowMuchIsLost) {
   EXPECT_FALSE(reports(*said, brokers, 1, 11, had_more)) << "these came later";
 }
 
+// What an operator may give up
+
+TEST(DespiteLoss, WhoeverIsChosenLeadsAloneAndSaysLaterWhatItHas) {
+  const auto before = state(kNobody, 5, {member(1, 9)}, {member(3, 30)});
+  const auto brokers = live({member(2, 21), member(3, 31)});
+  auto chosen = with_leader_despite_loss(before, kReplicas, brokers, member(2, 21));
+  ASSERT_TRUE(chosen.state) << chosen.refusal;
+  EXPECT_EQ(text(chosen.state), "2@6 2:21 |  | ");
+  EXPECT_EQ(chosen.state->loss_epoch, LeaderEpoch(6));
+  EXPECT_EQ(chosen.state->loss_start, model::Offset());
+  // It could not open its log yet, or reports what is left of it.
+  EXPECT_FALSE(reports(*chosen.state, brokers, 3, 31, report(4)));
+  auto has = report(6, 21);
+  has.log_end_offset = model::Offset(40);
+  const auto said = reports(*chosen.state, brokers, 2, 21, has);
+  ASSERT_TRUE(said);
+  EXPECT_EQ(text(said), "2@6 2:21 |  | ");
+  EXPECT_EQ(said->loss_start, model::Offset(40));
+  has.log_end_offset = model::Offset(50);
+  EXPECT_FALSE(reports(*said, brokers, 2, 21, has)) << "it has grown since";
+  auto had_more = report(5);
+  had_more.log_end_offset = model::Offset(90);
+  EXPECT_EQ(reports(*said, brokers, 3, 31, had_more)->loss_end, model::Offset(90));
+  // Another one can be chosen where that one is of no use.
+  const auto failed = reports(*chosen.state, brokers, 2, 21, failure());
+  EXPECT_EQ(text(failed), "-1@7 2:20 |  | ");
+  EXPECT_EQ(text(with_leader_despite_loss(*failed, kReplicas, brokers, member(3, 31)).state),
+            "3@8 3:31 |  | ");
+}
+
+TEST(DespiteLoss, TheOnlyReplicaThatCannotBeServedBeginsAnew) {
+  const auto brokers = live({member(1, 4)});
+  const auto failed = sole_reports(sole(kNobody, 7, 3), 4, failure());
+  EXPECT_EQ(text(failed), "1@8 1:4 |  | ");
+  const auto chosen = with_leader_despite_loss(*failed, kSole, brokers, member(1, 4));
+  EXPECT_EQ(text(chosen.state), "1@9 1:4 |  | ");
+  EXPECT_EQ(chosen.state->loss_epoch, LeaderEpoch(9));
+  auto has = report(9, 4);
+  has.log_end_offset = model::Offset(40);
+  EXPECT_EQ(sole_reports(*chosen.state, 4, has)->loss_start, model::Offset(40));
+}
+
+TEST(DespiteLoss, NothingIsGivenUpWhereNothingHasToBe) {
+  const auto refused = [](const PartitionState& now, const Members& alive, IsrMember chosen) {
+    const auto outcome = with_leader_despite_loss(now, kReplicas, live(alive), chosen);
+    EXPECT_FALSE(outcome.state);
+    return outcome.refusal;
+  };
+  const auto leaderless = state(kNobody, 5, {member(1, 10)});
+  EXPECT_EQ(
+      refused(state(kThree, 5, {member(3, 30)}), {member(2, 21), member(3, 30)}, member(2, 21)),
+      "broker 3 leads it; nothing has to be given up");
+  EXPECT_EQ(refused(leaderless, {member(1, 10), member(2, 21)}, member(2, 21)),
+            "broker 1 has all records and is about to lead it");
+  EXPECT_EQ(refused(leaderless, {member(3, 30)}, member(2, 21)), "broker 2 is away");
+  EXPECT_EQ(refused(leaderless, {member(4, 30)}, member(4, 30)), "broker 4 keeps no replica of it");
+  auto lossy = leaderless;
+  lossy.loss_epoch = LeaderEpoch(3);
+  lossy.loss_start = model::Offset(70);
+  EXPECT_EQ(refused(lossy, {member(2, 21)}, member(2, 21)),
+            "records may be lost already since leader epoch 3: that has to be acknowledged first");
+}
+
 // Leaders that cannot go on as they are
 
 protocol::ReplicaReport as(protocol::ReplicaState said, std::int32_t last_leader_epoch) {

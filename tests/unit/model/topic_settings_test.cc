@@ -20,10 +20,14 @@ TEST(TopicSettings, TextOfEverySettingReadsBack) {
 
 TEST(TopicSettings, UncleanElectionIsTrueOrFalse) {
   TopicSettings settings;
+  EXPECT_EQ(topic_setting_text(settings, "unclean_election"), "false");
   EXPECT_FALSE(set_topic_setting(settings, "unclean_election", "true"));
-  EXPECT_FALSE(set_topic_setting(settings, "unclean_election", "false"));
+  EXPECT_EQ(topic_setting_text(settings, "unclean_election"), "true");
   EXPECT_TRUE(set_topic_setting(settings, "unclean_election", "yes"));
   EXPECT_TRUE(set_topic_setting(settings, "unclean_election", ""));
+  EXPECT_TRUE(settings.unclean_election);
+  EXPECT_FALSE(set_topic_setting(settings, "unclean_election", "false"));
+  EXPECT_EQ(settings, TopicSettings());
 }
 
 TEST(TopicSettings, WordsForNoLimitReadBack) {

@@ -73,6 +73,36 @@ TEST_F(ClusterHealth, FewerCopiesThanThereShouldBe) {
   EXPECT_EQ(troubles(3), Lines{"1 of 3 partitions have fewer copies in sync than they should"});
 }
 
+TEST_F(ClusterHealth, WhyNobodyLeadsIsSaidOfTheFirst) {
+  for (auto& partition : facts.partitions) partition.leader = -1;
+  facts.leaderless = {{{"orders", 0}, "no leader: broker 1 is away"}};
+  const auto lines = troubles(2);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[1], "orders/0: no leader: broker 1 is away");
+  EXPECT_EQ(lines[2], "and 2 more: mqctl partition list --leaderless");
+}
+
+TEST_F(ClusterHealth, WritesThatAreRefusedAreTroubleOfTheSecondLevel) {
+  for (auto& partition : facts.partitions) {
+    partition.replicas = {1, 2, 3};
+    partition.min_isr = 2;
+    partition.in_sync = {1, 2};
+  }
+  EXPECT_EQ(troubles(2), Lines{});
+  facts.partitions[1].in_sync = {2};
+  EXPECT_EQ(troubles(1), Lines{});
+  EXPECT_EQ(troubles(2), Lines{"acks=all is refused (NOT_ENOUGH_REPLICAS) by 1 of 3 partitions: "
+                               "orders/1 (1 of min_isr 2 in sync, without brokers 1,3)"});
+  facts.partitions[1].leader = -1;
+  EXPECT_EQ(count(facts.partitions).below_min_isr, 0U) << "it refuses everything";
+  for (int i = 0; i < 6; ++i) {
+    facts.partitions.push_back(facts.partitions[0]);
+    facts.partitions.back().in_sync = {1};
+  }
+  EXPECT_NE(troubles(2).back().find("by 6 of 9 partitions"), std::string::npos);
+  EXPECT_NE(troubles(2).back().find(" and 1 more"), std::string::npos);
+}
+
 TEST_F(ClusterHealth, WhatBrokersSayOfThemselves) {
   facts.brokers.at(1)->partitions_not_serving = 1;
   facts.brokers.at(1)->partitions_led = 4;

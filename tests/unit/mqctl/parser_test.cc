@@ -29,6 +29,7 @@ Arguments parsed(const Words& words) {
 TEST(SelectCommand, GlobalFlagsMayStandAnywhere) {
   EXPECT_EQ(selected({}), "status");
   EXPECT_EQ(selected({"-v"}), "status");
+  EXPECT_EQ(selected({"--version"}), "version");
   EXPECT_EQ(selected({"-b", "h:1", "topic", "-o", "json", "list"}), "topic list");
   EXPECT_EQ(parsed({"-b", "h:1", "topic", "list", "-q"}).text("brokers"), "h:1");
   EXPECT_EQ(parsed({"topic", "list", "--brokers=h:2"}).text("brokers"), "h:2");

@@ -46,6 +46,15 @@ TEST(ReadPlan, WithoutAnEndItIsNeverDone) {
   EXPECT_FALSE(plan->done());
 }
 
+TEST(ReadPlan, FromTheStartOnNobodyHasToBeAsked) {
+  auto plan = ReadPlan::from_start({{"t", 0}, {"t", 1}});
+  ASSERT_EQ(plan.starts().size(), 2U);
+  EXPECT_EQ(plan.starts().begin()->second.kind, Start::earliest);
+  EXPECT_TRUE(plan.nothing_there());
+  EXPECT_TRUE(plan.take(record(1, 70)));
+  EXPECT_FALSE(plan.done());
+}
+
 TEST(ReadPlan, AnEndInTheSpanIsExclusive) {
   std::string error;
   auto plan = ReadPlan::make({{{"t", 0}, {0, 100}}}, span("10:12"), false, error);

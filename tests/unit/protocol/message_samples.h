@@ -54,12 +54,12 @@ inline MetadataRequest sample(MetadataRequest*) {
   return {sample_request_envelope(), true, {"orders", "payments"}, 76};
 }
 inline MetadataResponse sample(MetadataResponse*) {
-  const PartitionMetadata first{0, 1, 5, 6, {1, 2, 3}, {1, 3}};
+  const PartitionMetadata first{0, 1, 5, 6, {1, 2, 3}, {1, 3}, 2};
   const PartitionMetadata second{4, 2, 8, 9, {2, 1}, {2}};
   return {sample_response_envelope(),
           sample_uuid(9),
           1,
-          {{1, "broker-1.example", 9500}, {2, "10.0.0.2", 65535, true}},
+          {{1, "broker-1.example", 9500}, {2, "10.0.0.2", 65535, true, "row-b"}},
           {{Status{}, "orders", sample_uuid(4), 1 << 20, {first, second}},
            {sample_status(), "order", {}, 0, {}}}};
 }
@@ -138,7 +138,8 @@ inline DescribeTopicsRequest sample(DescribeTopicsRequest*) {
   return {sample_request_envelope(), {"orders"}};
 }
 inline DescribeTopicsResponse sample(DescribeTopicsResponse*) {
-  const PartitionDescription served{0, 1, 5, {1, 2}, {1}, 10, 90, 100, 1 << 20, 3, "no leader"};
+  PartitionDescription served{0, 1, 5, {1, 2}, {1}, 10, 90, 100, 1 << 20, 3, "no leader"};
+  served.replica_notes = {{1, "is away"}, {2, "its log is damaged"}};
   return {sample_response_envelope(),
           {{"orders",
             sample_status(),
@@ -168,12 +169,14 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.partitions_damaged = 2;
   response.partitions_recovering = 5;
   response.recovery_bytes_read = 1 << 30;
-  response.disks = {{"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), "", 400, 500, 6, 7, 8},
-                    {"/mnt/b", "failed", 1, 2, 3, 4, {}, "fdatasync failed"}};
+  response.disks = {
+      {"/var/lib/mq", "ok", 100, 200, 300, 24, sample_uuid(9), "", 400, 500, 6, 7, 8, 9, 10},
+      {"/mnt/b", "failed", 1, 2, 3, 4, {}, "fdatasync failed"}};
   response.counters = {{"appends", 12}, {"invariant_violations.PAR-1", -1}};
   response.warnings = {"partition 4 is corrupt"};
   response.controller = 3;
   response.broker_epoch = 17;
+  response.rack = "row-b";
   response.metadata_trouble = "ZooKeeper does not answer";
   response.lease_lost = true;
   response.alerts = {{"damage", 2, "a node does not parse"}, {"images", 3, "they are refused"}};
@@ -280,7 +283,7 @@ inline ControlPartitionsRequest sample(ControlPartitionsRequest*) {
 }
 inline ControlPartitionsResponse sample(ControlPartitionsResponse*) {
   return {sample_response_envelope(),
-          {{sample_partition(0), {}},
+          {{sample_partition(0), {}, true, 2},
            {sample_partition(7), Status::of(WireError::invalid_request, "it is away", 2)}}};
 }
 inline LeaveBrokerRequest sample(LeaveBrokerRequest*) { return {sample_request_envelope(), 2, 17}; }

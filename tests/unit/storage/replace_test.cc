@@ -87,6 +87,28 @@ TEST(Replace, ADamagedLogIsKeptAndFilledAnew) {
   EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
 }
 
+TEST(Replace, WhatIsPutAsideIsCountedUntilItIsRemoved) {
+  ReplicatedWorld world;
+  damage(world, 1);
+  world.start(2);
+  world.pass(std::chrono::seconds(2));
+  EXPECT_EQ(world.disk->put_aside(), storage::PutAside());
+  EXPECT_NE(world.follower().failure_text(), world.follower().failure().message());
+  ASSERT_TRUE(replace(world, Offset(0)));
+  EXPECT_EQ(world.follower().failure_text(), "");
+  world.pass(std::chrono::seconds(2));
+  std::uint64_t bytes = 0;
+  for (const auto& file : world.files->files_below(unknown(world)))
+    bytes += world.files->content(file).size();
+  EXPECT_GT(bytes, 0U);
+  EXPECT_EQ(world.disk->put_aside(), (storage::PutAside{bytes, 1}));
+  for (const auto& file : world.files->files_below(unknown(world)))
+    ASSERT_TRUE(world.files->remove_file(file));
+  ASSERT_TRUE(world.files->remove_directory(unknown(world)));
+  world.pass(std::chrono::seconds(70));
+  EXPECT_EQ(world.disk->put_aside(), storage::PutAside());
+}
+
 TEST(Replace, BeginsWhereTheLeaderBegins) {
   ReplicatedWorld world;
   damage(world);
@@ -141,6 +163,23 @@ TEST(Replace, WhatIsSoundBelowTheDamagedSegmentStays) {
     EXPECT_EQ(world.read_all(1), world.read_all(0));
     EXPECT_EQ(world.disk->intact_since(world.id(1)), 2);
     expect_equal_files(world);
+  }
+}
+
+TEST(Replace, WhatWasConfirmedOfTheRestStaysSo) {
+  for (const auto keep : {storage::Keep::sound_segments, storage::Keep::nothing}) {
+    ReplicatedWorld world;
+    fill(world);
+    world.follower().set_high_watermark_hint(world.follower().log_end_offset());
+    ASSERT_TRUE(world.stop());
+    const auto before = segments(world, 1);
+    flip_a_byte(world, before[1]);
+    world.start(2);
+    const auto goes_on = replace(world, Offset(0), keep);
+    ASSERT_TRUE(goes_on);
+    EXPECT_EQ(world.follower().high_watermark_hint(), *goes_on);
+    world.catch_up();
+    EXPECT_EQ(world.follower().high_watermark_hint(), *goes_on) << "nobody has said more";
   }
 }
 

@@ -67,6 +67,9 @@ Selection select_command(std::span<const std::string> words) {
     const auto& word = words[at];
     if (word == "-h" || word == "--help") {
       selected.help = true;
+    } else if (word == "--version" && !any_word) {
+      selected.command = find_command("version");
+      break;
     } else if (is_flag_word(word)) {
       selected.rest.push_back(word);
       if (takes_next_word(word) && at + 1 < words.size()) selected.rest.push_back(words[++at]);

@@ -36,10 +36,24 @@ std::optional<ReadPlan> ReadPlan::make(const std::map<TopicPartition, OffsetRang
   return plan;
 }
 
+ReadPlan ReadPlan::from_start(const std::vector<TopicPartition>& partitions) {
+  ReadPlan plan;
+  for (const auto& partition : partitions) {
+    Part part;
+    part.empty = true;
+    part.from_start = true;
+    plan.parts_.emplace(partition, part);
+    ++plan.open_;
+  }
+  return plan;
+}
+
 std::map<TopicPartition, Start> ReadPlan::starts() const {
   std::map<TopicPartition, Start> starts;
-  for (const auto& [partition, part] : parts_)
-    if (!part.end || part.next < *part.end) starts.emplace(partition, Start::at(part.next));
+  for (const auto& [partition, part] : parts_) {
+    if (part.end && part.next >= *part.end) continue;
+    starts.emplace(partition, part.from_start ? Start{} : Start::at(part.next));
+  }
   return starts;
 }
 

@@ -26,6 +26,9 @@ class ReadPlan {
                                       const OffsetSpan& span, bool stop_at_end, std::string& error,
                                       const AtTimes& times = {});
 
+  /// All that there is and will be of them, whatever they have now: nobody is asked.
+  static ReadPlan from_start(const std::vector<TopicPartition>& partitions);
+
   [[nodiscard]] std::map<TopicPartition, Start> starts() const;
   /// False when the record lies behind the partition's end and is not to be shown. Also notes how
   /// far the partition is. One that the plan does not have was added later, and has no end.
@@ -34,7 +37,7 @@ class ReadPlan {
   void advance(const std::map<TopicPartition, std::int64_t>& positions);
   /// Every partition has an end and has reached it.
   [[nodiscard]] bool done() const;
-  /// No partition has a record between its start and its present end.
+  /// No partition has a record between its start and its present end, as far as is known.
   [[nodiscard]] bool nothing_there() const;
 
  private:
@@ -42,6 +45,7 @@ class ReadPlan {
     std::int64_t next = 0;
     std::optional<std::int64_t> end;
     bool empty = false;
+    bool from_start = false;
   };
   std::map<TopicPartition, Part, std::less<>> parts_;
   // The partition of the last record, since records come in runs.

@@ -43,13 +43,20 @@ Value item_of(std::int32_t broker, const DiskDescription& disk) {
       .set("bytes_scrubbed", disk.scrubbed_bytes)
       .set("segments_damaged", disk.scrub_damaged_segments)
       .set("intact_since_disk", epoch_value(disk.intact_since_disk))
-      .set("intact_since_memory", epoch_value(disk.intact_since_memory));
+      .set("intact_since_memory", epoch_value(disk.intact_since_memory))
+      .set("bytes_put_aside", disk.aside_bytes)
+      .set("logs_put_aside", disk.aside_logs);
 }
 
 std::string note_of(const DiskDescription& disk) {
-  if (disk.scrub_damaged_segments == 0) return disk.reason;
-  const auto damage = fmt::format("scrub found {} damaged segment(s)", disk.scrub_damaged_segments);
-  return disk.reason.empty() ? damage : disk.reason + "; " + damage;
+  std::string note = disk.reason;
+  const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
+  if (disk.scrub_damaged_segments > 0)
+    add("scrub found " + counted(disk.scrub_damaged_segments, "damaged segment"));
+  if (disk.aside_logs > 0)
+    add(fmt::format("{} in {} put aside in {}/unknown", base::format_bytes(disk.aside_bytes),
+                    counted(disk.aside_logs, "log"), disk.path));
+  return note;
 }
 
 Exit disks(Context& context) {
@@ -104,7 +111,7 @@ Command broker_disks_command() {
               R"("reason":"string|null","partitions":"int","bytes_used":"int",)"
               R"("bytes_free":"int","bytes_total":"int","bytes_written_per_second":"int",)"
               R"("bytes_scrubbed":"int","segments_damaged":"int","intact_since_disk":"int|null",)"
-              R"("intact_since_memory":"int|null"})",
+              R"("intact_since_memory":"int|null","bytes_put_aside":"int","logs_put_aside":"int"})",
           .watches = true,
           .run = disks};
 }

@@ -37,6 +37,7 @@ Value item_of(const ClusterDescription& cluster, std::int32_t id,
   Value item = Value::object()
                    .set("broker", id)
                    .set("address", address_of(cluster, id))
+                   .set("rack", rack_value(cluster, id))
                    .set("state", state_of(cluster, id, broker))
                    .set("controller", cluster.controller == id);
   if (broker) {
@@ -60,6 +61,7 @@ Exit list(Context& context) {
   report.head("controller", cluster.controller);
   Table table({{"BROKER", Table::Align::right},
                {"ADDRESS"},
+               {"RACK"},
                {"STATE"},
                {"UP", Table::Align::right},
                {"LEADS", Table::Align::right},
@@ -67,8 +69,8 @@ Exit list(Context& context) {
                {"NOTE"}});
   for (const auto& [id, broker] : brokers) {
     report.item(item_of(cluster, id, broker));
-    table.add({fmt::format("{}", id), address_of(cluster, id), state_of(cluster, id, broker),
-               broker ? format_age(broker->uptime) : "",
+    table.add({fmt::format("{}", id), address_of(cluster, id), rack_of(cluster, id),
+               state_of(cluster, id, broker), broker ? format_age(broker->uptime) : "",
                broker ? fmt::format("{}", broker->partitions_led) : "",
                broker ? fmt::format("{}", broker->partitions) : "", note_of(cluster, id, broker)});
   }
@@ -113,15 +115,16 @@ Exit describe(Context& context) {
 }  // namespace
 
 Command broker_list_command() {
-  return {.path = "broker list",
-          .summary = "Lists the brokers of the cluster, also those that are away",
-          .examples = {"mqctl broker list", "mqctl broker list -o json --fields broker,state"},
-          .item_shape =
-              R"({"broker":"int","address":"string","state":"up|away|silent","controller":"bool",)"
-              R"("version":"string|null","uptime_ms":"int|null","partitions":"int|null",)"
-              R"("partitions_led":"int|null"})",
-          .watches = true,
-          .run = list};
+  return {
+      .path = "broker list",
+      .summary = "Lists the brokers of the cluster, also those that are away",
+      .examples = {"mqctl broker list", "mqctl broker list -o json --fields broker,state"},
+      .item_shape =
+          R"({"broker":"int","address":"string","rack":"string|null","state":"up|away|silent","controller":"bool",)"
+          R"("version":"string|null","uptime_ms":"int|null","partitions":"int|null",)"
+          R"("partitions_led":"int|null"})",
+      .watches = true,
+      .run = list};
 }
 
 Command broker_describe_command() {

@@ -20,7 +20,7 @@ const BrokerInfo* find(const ClusterDescription& cluster, std::int32_t id) {
 }  // namespace
 
 const char* const kBrokerShape =
-    R"({"broker":"int","address":"string","version":"string","metadata":"string",)"
+    R"({"broker":"int","address":"string","rack":"string|null","version":"string","metadata":"string",)"
     R"("uptime_ms":"int","process_id":"int","resident_bytes":"int","cpu_user_ms":"int",)"
     R"("cpu_system_ms":"int","workers":"int","connections":"int","topics":"int",)"
     R"("partitions":"int","partitions_led":"int","partitions_not_serving":"int",)"
@@ -33,6 +33,16 @@ const char* const kBrokerShape =
 std::string address_of(const ClusterDescription& cluster, std::int32_t id) {
   const BrokerInfo* broker = find(cluster, id);
   return broker == nullptr ? "" : broker->address;
+}
+
+std::string rack_of(const ClusterDescription& cluster, std::int32_t id) {
+  const BrokerInfo* broker = find(cluster, id);
+  return broker == nullptr ? "" : broker->rack;
+}
+
+Value rack_value(const ClusterDescription& cluster, std::int32_t id) {
+  const auto rack = rack_of(cluster, id);
+  return rack.empty() ? Value() : Value(rack);
 }
 
 bool is_away(const ClusterDescription& cluster, std::int32_t id) {
@@ -69,6 +79,7 @@ Value broker_value(const BrokerDescription& broker) {
   return Value::object()
       .set("broker", broker.id)
       .set("address", broker.address)
+      .set("rack", broker.rack.empty() ? Value() : Value(broker.rack))
       .set("version", broker.version)
       .set("metadata", broker.metadata)
       .set("uptime_ms", std::int64_t{broker.uptime.count()})
@@ -97,11 +108,11 @@ Value broker_value(const BrokerDescription& broker) {
 
 std::string broker_text(const BrokerDescription& broker) {
   std::string text = fmt::format(
-      "  broker {}  {}  up {}  pid {}  v{}  {} RSS  {} CPU  {}  leads {} of {}\n", broker.id,
-      broker.address, format_age(broker.uptime), broker.process_id, broker.version,
-      base::format_bytes(broker.resident_bytes), format_time(broker.cpu_user + broker.cpu_system),
-      counted(broker.connections, "connection"), broker.partitions_led,
-      counted(broker.partitions, "partition"));
+      "  broker {}  {}{}  up {}  pid {}  v{}  {} RSS  {} CPU  {}  leads {} of {}\n", broker.id,
+      broker.address, broker.rack.empty() ? "" : "  rack " + broker.rack, format_age(broker.uptime),
+      broker.process_id, broker.version, base::format_bytes(broker.resident_bytes),
+      format_time(broker.cpu_user + broker.cpu_system), counted(broker.connections, "connection"),
+      broker.partitions_led, counted(broker.partitions, "partition"));
   for (const auto& disk : broker.disks)
     text += fmt::format("    disk {}  {}  {} full, {} free  {} in {}\n", disk.path, disk.state,
                         percent_full(disk), base::format_bytes(disk.bytes_free),

@@ -15,6 +15,9 @@ using Brokers = std::map<std::int32_t, Result<BrokerDescription>>;
 
 /// What several verbs say about brokers.
 std::string address_of(const ClusterDescription& cluster, std::int32_t id);
+/// Empty, or null: none was given.
+std::string rack_of(const ClusterDescription& cluster, std::int32_t id);
+Value rack_value(const ClusterDescription& cluster, std::int32_t id);
 bool is_away(const ClusterDescription& cluster, std::int32_t id);
 /// Of its own rules, how often one was found broken.
 std::int64_t broken_invariants(const BrokerDescription& broker);

@@ -7,9 +7,13 @@
 
 #include "base/units.h"
 #include "mqctl/cli/table.h"
+#include "mqctl/verbs/partition_view.h"
 
 namespace mq::mqctl {
 namespace {
+
+/// Of partitions in the same trouble so many are named.
+constexpr std::size_t kNamed = 5;
 
 Check brokers_up(const ClusterFacts& facts) {
   Check check{"brokers", 3, {}};
@@ -43,6 +47,38 @@ Check leaders(const ClusterFacts& facts) {
                                        counts.leaderless, counted(counts.all, "partition"),
                                        replicas.size() == 1 ? "broker" : "brokers",
                                        fmt::join(replicas, ", ")));
+  for (const auto& [partition, why] : facts.leaderless)
+    check.troubles.push_back(
+        fmt::format("{}: {}", partition_name(partition.topic, partition.partition), why));
+  if (!facts.leaderless.empty() && facts.leaderless.size() < counts.leaderless)
+    check.troubles.push_back(fmt::format("and {} more: mqctl partition list --leaderless",
+                                         counts.leaderless - facts.leaderless.size()));
+  return check;
+}
+
+std::string missing_text(const PartitionInfo& partition) {
+  std::vector<std::int32_t> missing;
+  for (const auto broker : partition.replicas)
+    if (std::ranges::count(partition.in_sync, broker) == 0) missing.push_back(broker);
+  return fmt::format("{} ({} of min_isr {} in sync, without broker{} {})",
+                     partition_name(partition.topic, partition.partition), partition.in_sync.size(),
+                     partition.min_isr, missing.size() == 1 ? "" : "s", ids_text(missing));
+}
+
+Check writes(const ClusterFacts& facts) {
+  Check check{"writes", 2, {}};
+  std::vector<std::string> names;
+  for (const auto& partition : facts.partitions) {
+    if (refuses_acks_all(partition) && names.size() < kNamed)
+      names.push_back(missing_text(partition));
+  }
+  const PartitionCounts counts = count(facts.partitions);
+  if (names.empty()) return check;
+  const auto more = counts.below_min_isr - names.size();
+  check.troubles.push_back(
+      fmt::format("acks=all is refused (NOT_ENOUGH_REPLICAS) by {} of {}: {}{}",
+                  counts.below_min_isr, counted(counts.all, "partition"), fmt::join(names, ", "),
+                  more == 0 ? "" : fmt::format(" and {} more", more)));
   return check;
 }
 
@@ -142,20 +178,38 @@ bool under_replicated(const PartitionInfo& partition) {
   return partition.leader >= 0 && partition.in_sync.size() < partition.replicas.size();
 }
 
+bool refuses_acks_all(const PartitionInfo& partition) {
+  return partition.leader >= 0 && partition.in_sync.size() < partition.min_isr;
+}
+
 PartitionCounts count(const std::vector<PartitionInfo>& partitions) {
   PartitionCounts counts;
   counts.all = partitions.size();
   for (const auto& partition : partitions) {
     if (partition.leader < 0) ++counts.leaderless;
     if (under_replicated(partition)) ++counts.under_replicated;
+    if (refuses_acks_all(partition)) ++counts.below_min_isr;
   }
   return counts;
 }
 
+Result<ClusterFacts> look_at_cluster(Admin& admin) {
+  ClusterFacts facts;
+  auto cluster = admin.describe_cluster();
+  if (!cluster) return cluster.error();
+  facts.cluster = std::move(*cluster);
+  facts.brokers = admin.describe_brokers();
+  auto partitions = admin.list_partitions();
+  if (!partitions) return partitions.error();
+  facts.partitions = std::move(*partitions);
+  facts.leaderless = leaderless_notes(admin, facts.partitions, kNamed);
+  return facts;
+}
+
 std::vector<Check> checks_of(const ClusterFacts& facts) {
-  std::vector<Check> checks{Check{"answer", 1, {}}, controller(facts), leaders(facts),
-                            serving(facts),         brokers_up(facts), replication(facts),
-                            metadata(facts),        disks(facts),      rules(facts)};
+  std::vector<Check> checks{
+      Check{"answer", 1, {}}, controller(facts),  leaders(facts),  serving(facts), writes(facts),
+      brokers_up(facts),      replication(facts), metadata(facts), disks(facts),   rules(facts)};
   add_alerts(facts, checks);
   return checks;
 }

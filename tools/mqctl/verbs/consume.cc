@@ -127,6 +127,22 @@ class Run {
       partitions = reached.names();
       unreached_ = std::move(reached.unreached);
     }
+    waits_ = !ends;
+    // Where the newest end is needs a leader that is sure to be one.
+    if (ends || span_.start.from != Place::From::start)
+      plan_with_ranges(consumer, partitions, what);
+    else
+      plan_ = ReadPlan::from_start(partitions);
+    // Whoever waits for more also waits for partitions that come.
+    const bool follows = !ends && partitions_.empty();
+    if (auto assigned =
+            consumer.assign(plan_->starts(), follows ? topics_ : std::vector<std::string>());
+        !assigned)
+      throw_client(assigned.error(), what);
+  }
+
+  void plan_with_ranges(Consumer& consumer, const std::vector<TopicPartition>& partitions,
+                        const std::string& what) {
     const auto ranges = take(consumer.offsets(partitions), what);
     ReadPlan::AtTimes times;
     times.start = at_time(consumer, partitions, span_.start, what);
@@ -134,12 +150,6 @@ class Run {
     std::string error;
     plan_ = ReadPlan::make(ranges, span_, context_.args.on("exit"), error, times);
     if (!plan_) throw Failed(make_failure(protocol::WireError::offset_out_of_range, what, error));
-    // Whoever waits for more also waits for partitions that come.
-    const bool follows = !ends && partitions_.empty();
-    if (auto assigned =
-            consumer.assign(plan_->starts(), follows ? topics_ : std::vector<std::string>());
-        !assigned)
-      throw_client(assigned.error(), what);
   }
 
   void print(const Batch& batch) {
@@ -169,9 +179,11 @@ class Run {
                         : fmt::format("{} is empty; waiting (Ctrl-C to stop)", name));
   }
 
-  /// A broker that is away is waited for, but not for ever.
+  /// A broker that is away is waited for: by whoever waits for records anyway for ever, once one
+  /// has answered.
   void check(const Error& error, Clock::duration quiet) {
-    if (error.retriable && !error.fatal && quiet < context_.globals.timeout) {
+    const bool for_ever = waits_ && answered_;
+    if (error.retriable && !error.fatal && (for_ever || quiet < context_.globals.timeout)) {
       if (!told_away_) context_.notice(fmt::format("{}; trying again", error.message));
       told_away_ = true;
       return;
@@ -191,7 +203,8 @@ class Run {
         continue;
       }
       last_answer = now;
-      told_away_ = false;
+      answered_ = true;
+      if (std::exchange(told_away_, false)) context_.notice("reading goes on");
       print(*batch);
       if (batch->empty()) {
         plan_->advance(consumer.positions());
@@ -214,6 +227,8 @@ class Run {
   std::uint64_t taken_ = 0;
   bool told_ = false;
   bool told_away_ = false;
+  bool waits_ = false;     ///< for records that come: there is no end
+  bool answered_ = false;  ///< once, by any broker
 };
 
 Exit consume(Context& context) {

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <set>
+
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/verbs/choices.h"
@@ -15,59 +18,187 @@ std::vector<TopicPartition> named(const Context& context) {
   return partitions;
 }
 
-Exit tell(Context& context, const std::map<TopicPartition, Result<void>>& outcomes,
-          std::string_view done, std::string_view not_done) {
+std::string text_of(const TopicPartition& partition) {
+  return fmt::format("{}/{}", partition.topic, partition.partition);
+}
+
+Value item_of(const TopicPartition& partition) {
+  return Value::object().set("topic", partition.topic).set("partition", partition.partition);
+}
+
+Value elected_item(const TopicPartition& partition, std::int32_t leader, bool changed,
+                   bool dry_run) {
+  return item_of(partition).set("leader", leader).set("changed", changed).set("dry_run", dry_run);
+}
+
+Failure not_elected(const Error& error, const TopicPartition& partition) {
+  const auto name = text_of(partition);
+  return client_failure(error, fmt::format("{} got no other leader", name), name);
+}
+
+Exit elect_in_sync(Context& context, const std::vector<TopicPartition>& partitions,
+                   std::int32_t broker) {
   Report report(context);
-  for (const auto& [partition, outcome] : outcomes) {
-    const auto name = fmt::format("{}/{}", partition.topic, partition.partition);
+  if (context.globals.dry_run) {
+    for (const auto& partition : partitions) {
+      report.item(elected_item(partition, broker, false, true));
+      report.text(fmt::format("would have {} led by {}\n", text_of(partition),
+                              broker < 0 ? std::string("the first of its replicas that can")
+                                         : fmt::format("broker {}", broker)));
+    }
+    return report.finish();
+  }
+  auto admin = connect_admin(context);
+  for (const auto& [partition, outcome] : admin.elect_leaders(partitions, broker)) {
     if (!outcome) {
-      report.failure(client_failure(outcome.error(), fmt::format("{} {}", name, not_done), name));
+      report.failure(not_elected(outcome.error(), partition));
       continue;
     }
-    report.item(
-        Value::object().set("topic", partition.topic).set("partition", partition.partition));
-    report.text(fmt::format("{} {}\n", name, done));
+    report.item(elected_item(partition, outcome->broker, outcome->changed, false));
+    report.text(fmt::format("{} is led by broker {}{}\n", text_of(partition), outcome->broker,
+                            outcome->changed ? "" : ", as before"));
+  }
+  return report.finish();
+}
+
+// With what it has
+
+/// Why nobody leads it; nothing is given up where somebody does.
+std::string why_not_led(const Result<TopicDescription>& topic, const TopicPartition& partition) {
+  const auto what = fmt::format("{} got no other leader", text_of(partition));
+  if (!topic) throw Failed(client_failure(topic.error(), what, text_of(partition)));
+  const auto found =
+      std::ranges::find(topic->partitions, partition.partition, &PartitionDescription::partition);
+  Failure failure;
+  if (found == topic->partitions.end()) {
+    failure = make_failure(protocol::WireError::unknown_partition, what);
+  } else if (found->note.empty() || (found->leader >= 0 && found->note.starts_with("damaged: "))) {
+    failure = make_failure(
+        protocol::WireError::invalid_request, what,
+        fmt::format("it is served, by broker {}: nothing has to be given up", found->leader),
+        fmt::format("mqctl partition elect-leader {} --broker ID has another "
+                    "one that is in sync lead it",
+                    text_of(partition)));
+  } else {
+    return found->note;
+  }
+  failure.item = text_of(partition);
+  throw Failed(std::move(failure));
+}
+
+void elect_one_with_loss(Context& context, Admin& admin, const Result<TopicDescription>& topic,
+                         const TopicPartition& partition, std::int32_t broker, Report& report) {
+  const auto name = text_of(partition);
+  const auto why = why_not_led(topic, partition);
+  if (context.globals.dry_run) {
+    report.item(elected_item(partition, broker, false, true));
+    report.text(
+        fmt::format("would have {} led by broker {} with what it has\n  it is not served: {}\n",
+                    name, broker, why));
+    return;
+  }
+  context.confirm(
+      fmt::format(
+          "{} is not served: {}.\nThis has broker {} lead it with what it has. Records that "
+          "only the others have are lost for good;\nwhere its log is damaged it keeps what "
+          "is sound below the damage, the rest goes to unknown/.",
+          name, why, broker),
+      name);
+  const auto outcomes = admin.elect_with_loss({partition}, broker);
+  const auto& outcome = outcomes.at(partition);
+  if (!outcome) {
+    report.failure(not_elected(outcome.error(), partition));
+    return;
+  }
+  report.item(elected_item(partition, outcome->broker, outcome->changed, false));
+  report.text(
+      fmt::format("{0} is led by broker {1} with what it has; mqctl partition describe {0} "
+                  "says what may be lost\n",
+                  name, outcome->broker));
+}
+
+Exit elect_with_loss(Context& context, const std::vector<TopicPartition>& partitions,
+                     std::int32_t broker) {
+  if (broker < 0)
+    throw Failed(usage_failure("--accept-loss needs --broker",
+                               "whose records are kept is for you to say",
+                               "mqctl partition describe names the replicas and what they have"));
+  if (!context.globals.dry_run && !context.globals.yes && !context.console.in_is_terminal)
+    context.confirm("", "");  // says at once what a script without --yes will meet
+  auto admin = connect_admin(context);
+  std::set<std::string> topics;
+  for (const auto& partition : partitions) topics.insert(partition.topic);
+  const auto found = admin.describe_topics({topics.begin(), topics.end()});
+  Report report(context);
+  for (const auto& partition : partitions) {
+    try {
+      elect_one_with_loss(context, admin, found.at(partition.topic), partition, broker, report);
+    } catch (const Failed& declined) {
+      auto failure = declined.failure();
+      failure.item = text_of(partition);
+      failure.advice.maybe_applied = false;
+      report.failure(std::move(failure));
+    }
   }
   return report.finish();
 }
 
 Exit elect(Context& context) {
   const auto partitions = named(context);
-  auto admin = connect_admin(context);
   const auto broker = context.args.has("broker")
                           ? static_cast<std::int32_t>(context.args.number("broker"))
                           : std::int32_t{-1};
-  const auto done = broker < 0 ? std::string("is led by the first of its replicas that can")
-                               : fmt::format("is led by broker {}", broker);
-  return tell(context, admin.elect_leaders(partitions, broker), done, "got no other leader");
+  return context.args.on("accept-loss") ? elect_with_loss(context, partitions, broker)
+                                        : elect_in_sync(context, partitions, broker);
 }
 
 Exit acknowledge(Context& context) {
   const auto partitions = named(context);
   auto admin = connect_admin(context);
-  return tell(context, admin.acknowledge_losses(partitions), "is no alarm any more",
-              "was not acknowledged");
+  Report report(context);
+  for (const auto& [partition, outcome] : admin.acknowledge_losses(partitions)) {
+    const auto name = text_of(partition);
+    if (!outcome) {
+      report.failure(
+          client_failure(outcome.error(), fmt::format("{} was not acknowledged", name), name));
+      continue;
+    }
+    report.item(item_of(partition).set("changed", *outcome));
+    report.text(*outcome ? fmt::format("{}: the loss is known now, and no alarm any more\n", name)
+                         : fmt::format("{}: there is no loss to acknowledge\n", name));
+  }
+  return report.finish();
 }
-
-constexpr const char* kShape = R"({"topic":"string","partition":"int"})";
 
 }  // namespace
 
 Command partition_elect_leader_command() {
-  return {.path = "partition elect-leader",
-          .summary = "Has partitions led by another of the brokers that keep them in sync",
-          .examples = {"mqctl partition elect-leader orders/0",
-                       "mqctl partition elect-leader orders/0 orders/1 --broker 2"},
-          .positionals = {{.name = "TOPIC/N", .help = "one or more partitions", .most = SIZE_MAX}},
-          .flags = {{.name = "broker",
-                     .kind = Kind::number,
-                     .value = "ID",
-                     .help = "who is to lead; without it the first replica that can",
-                     .most = INT32_MAX,
-                     .complete = Complete::brokers}},
-          .item_shape = kShape,
-          .changes = true,
-          .run = elect};
+  return {
+      .path = "partition elect-leader",
+      .summary = "Has partitions led by another of the brokers that keep them in sync",
+      .details =
+          "--accept-loss is the way out where nobody can lead: the broker leads with what it has, "
+          "also if its log is\ndamaged. What it lacks is LOST; partition describe and health name "
+          "the range until partition acknowledge-loss.\nAt a terminal it wants the name typed; "
+          "elsewhere it needs --yes.",
+      .examples = {"mqctl partition elect-leader orders/0",
+                   "mqctl partition elect-leader orders/0 orders/1 --broker 2",
+                   "mqctl partition elect-leader orders/0 --broker 2 --accept-loss --dry-run"},
+      .positionals = {{.name = "TOPIC/N", .help = "one or more partitions", .most = SIZE_MAX}},
+      .flags = {{.name = "broker",
+                 .kind = Kind::number,
+                 .value = "ID",
+                 .help = "who is to lead; without it the first replica that can",
+                 .most = INT32_MAX,
+                 .complete = Complete::brokers},
+                {.name = "accept-loss",
+                 .help = "of partitions that are not served: records that the broker lacks are "
+                         "given up"}},
+      .item_shape =
+          R"({"topic":"string","partition":"int","leader":"int","changed":"bool","dry_run":"bool"})",
+      .changes = true,
+      .dry_run = true,
+      .run = elect};
 }
 
 Command partition_acknowledge_loss_command() {
@@ -75,12 +206,12 @@ Command partition_acknowledge_loss_command() {
       .path = "partition acknowledge-loss",
       .summary = "Ends the alarm that records of partitions may be lost",
       .details =
-          "A partition whose only replica that could lead could not say that nothing is missing "
-          "(its disk was emptied\nor replaced) keeps `mqctl health` from being well until "
+          "A partition that is led by a replica which may lack records (its disk was emptied or "
+          "replaced, or somebody\naccepted that) keeps `mqctl health` from being well until "
           "somebody says that this is known.",
       .examples = {"mqctl partition acknowledge-loss orders/0"},
       .positionals = {{.name = "TOPIC/N", .help = "one or more partitions", .most = SIZE_MAX}},
-      .item_shape = kShape,
+      .item_shape = R"({"topic":"string","partition":"int","changed":"bool"})",
       .changes = true,
       .run = acknowledge};
 }

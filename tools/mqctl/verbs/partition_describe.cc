@@ -3,22 +3,16 @@
 #include <algorithm>
 #include <set>
 
-#include "base/units.h"
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/broker_view.h"
 #include "mqctl/verbs/choices.h"
+#include "mqctl/verbs/partition_view.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
-
-/// How far behind the leader's log a follower's is; -1: not known.
-std::int64_t lag_of(const PartitionDescription& partition, const FollowerDescription& follower) {
-  if (follower.confirmed_end < 0 || partition.log_end_offset < 0) return -1;
-  return std::max<std::int64_t>(0, partition.log_end_offset - follower.confirmed_end);
-}
 
 Value followers_value(const PartitionDescription& partition) {
   Value followers = Value::array();
@@ -32,18 +26,12 @@ Value followers_value(const PartitionDescription& partition) {
   return followers;
 }
 
-std::string text_of(const PartitionDescription& partition, const FollowerDescription& follower) {
-  const bool in_sync = std::ranges::count(partition.in_sync, follower.broker) > 0;
-  const auto state = in_sync ? "in sync" : "NOT in sync";
-  if (follower.confirmed_end < 0)
-    return fmt::format("  broker {}: {}, does not fetch\n", follower.broker, state);
-  const auto lag = static_cast<std::uint64_t>(lag_of(partition, follower));
-  if (lag == 0)
-    return fmt::format("  broker {}: {}, has all below {}\n", follower.broker, state,
-                       follower.confirmed_end);
-  return fmt::format("  broker {}: {}, has all below {} ({} behind), was level {} ms ago\n",
-                     follower.broker, state, follower.confirmed_end, counted(lag, "record"),
-                     follower.behind.count());
+/// Where nobody leads: why each replica does not.
+Value notes_value(const PartitionDescription& partition) {
+  Value notes = Value::array();
+  for (const auto& note : partition.replica_notes)
+    notes.add(Value::object().set("broker", note.broker).set("text", note.text));
+  return notes;
 }
 
 Value item_of(const std::string& topic, const PartitionDescription& partition) {
@@ -64,39 +52,8 @@ Value item_of(const std::string& topic, const PartitionDescription& partition) {
       .set("loss_start", partition.loss_start)
       .set("loss_end", partition.loss_end)
       .set("followers", followers_value(partition))
+      .set("replica_notes", notes_value(partition))
       .set("note", partition.note);
-}
-
-/// Records that have the offsets now may be others.
-std::string lost_range(const PartitionDescription& partition) {
-  if (partition.loss_start < 0) return {};
-  if (partition.loss_end < 0)
-    return fmt::format(": those from offset {} on in the epochs before", partition.loss_start);
-  return fmt::format(": those from offset {} to {} in the epochs before", partition.loss_start,
-                     partition.loss_end - 1);
-}
-
-std::string text_of(const std::string& topic, const PartitionDescription& partition) {
-  const auto records =
-      std::max<std::int64_t>(0, partition.high_watermark - partition.log_start_offset);
-  std::string text = fmt::format(
-      "{}/{}  leader: {} (epoch {})   replicas {}   in sync {}{}\n", topic, partition.partition,
-      partition.leader < 0 ? "none" : fmt::format("broker {}", partition.leader),
-      partition.leader_epoch, ids_text(partition.replicas), ids_text(partition.in_sync),
-      partition.replicas.size() > 1 ? fmt::format(" (min {})", partition.min_isr) : "");
-  if (partition.log_end_offset >= 0) {
-    text +=
-        fmt::format("  offsets {} to {}, log end {}   {} in {}, {}\n", partition.log_start_offset,
-                    partition.high_watermark, partition.log_end_offset,
-                    counted(static_cast<std::uint64_t>(records), "record"),
-                    base::format_bytes(partition.bytes), counted(partition.segments, "segment"));
-  }
-  for (const auto& follower : partition.followers) text += text_of(partition, follower);
-  if (partition.loss_epoch >= 0)
-    text += fmt::format("  ! records may be lost since leader epoch {}{}\n", partition.loss_epoch,
-                        lost_range(partition));
-  if (!partition.note.empty()) text += fmt::format("  ! {}\n", partition.note);
-  return text;
 }
 
 Exit describe(Context& context) {
@@ -128,7 +85,7 @@ Exit describe(Context& context) {
       continue;
     }
     report.item(item_of(name.topic, *at));
-    report.text(text_of(name.topic, *at));
+    report.text(partition_text(name.topic, *at));
   }
   return report.finish();
 }
@@ -147,7 +104,8 @@ Command partition_describe_command() {
           R"("high_watermark":"int","log_end_offset":"int","bytes":"int",)"
           R"("segments":"int","min_isr":"int","loss_epoch":"int","loss_start":"int","loss_end":"int",)"
           R"("followers":[{"broker":"int","confirmed_end":"int","lag":"int",)"
-          R"("behind_ms":"int"}],"note":"string"})",
+          R"("behind_ms":"int"}],"replica_notes":[{"broker":"int","text":"string"}],)"
+          R"("note":"string"})",
       .watches = true,
       .run = describe};
 }

@@ -7,32 +7,16 @@
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/cluster_health.h"
+#include "mqctl/verbs/partition_view.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
 
-std::string name_of(const PartitionInfo& partition) {
-  return fmt::format("{}/{}", partition.topic, partition.partition);
-}
+/// So many are asked about why nobody leads them.
+constexpr std::size_t kExplained = 1000;
 
-using Numbers = std::set<std::pair<std::string, std::int32_t>>;
-
-/// Those that cannot lose one more copy, or have lost too many already, without refusing writes.
-Numbers at_min_isr(Admin& admin, const std::vector<PartitionInfo>& partitions) {
-  std::set<std::string> topics;
-  for (const auto& partition : partitions) topics.insert(partition.topic);
-  Numbers found;
-  for (const auto& [name, topic] : admin.describe_topics({topics.begin(), topics.end()})) {
-    if (!topic) throw_client(topic.error(), "the partitions were not listed", name);
-    for (const auto& partition : topic->partitions) {
-      if (partition.in_sync.size() <= partition.min_isr) found.emplace(name, partition.partition);
-    }
-  }
-  return found;
-}
-
-bool wanted(const Context& context, const PartitionInfo& partition, const Numbers& at_min) {
+bool wanted(const Context& context, const PartitionInfo& partition) {
   const auto& topics = context.args.positionals;
   if (!topics.empty() && std::ranges::find(topics, partition.topic) == topics.end()) return false;
   if (context.args.has("broker")) {
@@ -43,15 +27,22 @@ bool wanted(const Context& context, const PartitionInfo& partition, const Number
   const bool under = context.args.on("under-replicated");
   const bool min = context.args.on("at-min-isr");
   if (!leaderless && !under && !min) return true;
-  if (min && at_min.contains({partition.topic, partition.partition})) return true;
+  // Those that cannot lose one more copy, or have lost too many already, without refusing writes.
+  if (min && partition.in_sync.size() <= partition.min_isr) return true;
   return (leaderless && partition.leader < 0) || (under && under_replicated(partition));
 }
 
-std::string note_of(const PartitionInfo& partition) {
-  if (partition.leader < 0) return "no leader";
+std::string note_of(const PartitionInfo& partition,
+                    const std::map<TopicPartition, std::string>& leaderless) {
+  if (partition.leader < 0) {
+    const auto found = leaderless.find({partition.topic, partition.partition});
+    return found == leaderless.end() ? "no leader" : found->second;
+  }
   if (!under_replicated(partition)) return "";
-  return fmt::format("{} of {} copies in sync", partition.in_sync.size(),
-                     partition.replicas.size());
+  return fmt::format(
+      "{} of {} copies in sync{}", partition.in_sync.size(), partition.replicas.size(),
+      refuses_acks_all(partition) ? fmt::format(", acks=all is refused below {}", partition.min_isr)
+                                  : "");
 }
 
 Exit list(Context& context) {
@@ -63,6 +54,7 @@ Exit list(Context& context) {
   report.head("partitions", std::uint64_t{counts.all});
   report.head("partitions_leaderless", std::uint64_t{counts.leaderless});
   report.head("partitions_under_replicated", std::uint64_t{counts.under_replicated});
+  report.head("partitions_below_min_isr", std::uint64_t{counts.below_min_isr});
   std::set<std::string> known;
   for (const auto& partition : partitions) known.insert(partition.topic);
   for (const auto& topic : topics) {
@@ -78,20 +70,25 @@ Exit list(Context& context) {
                {"REPLICAS"},
                {"IN-SYNC"},
                {"NOTE"}});
-  const auto at_min = context.args.on("at-min-isr") ? at_min_isr(admin, partitions) : Numbers();
-  for (const auto& partition : partitions) {
-    if (!wanted(context, partition, at_min)) continue;
+  std::vector<PartitionInfo> shown;
+  for (const auto& partition : partitions)
+    if (wanted(context, partition)) shown.push_back(partition);
+  const auto leaderless = leaderless_notes(admin, shown, kExplained);
+  for (const auto& partition : shown) {
+    const auto note = note_of(partition, leaderless);
     report.item(Value::object()
                     .set("topic", partition.topic)
                     .set("partition", partition.partition)
                     .set("leader", partition.leader)
                     .set("leader_epoch", partition.leader_epoch)
                     .set("replicas", ids_value(partition.replicas))
-                    .set("in_sync", ids_value(partition.in_sync)));
-    table.add({name_of(partition),
+                    .set("in_sync", ids_value(partition.in_sync))
+                    .set("min_isr", partition.min_isr)
+                    .set("note", note));
+    table.add({partition_name(partition.topic, partition.partition),
                partition.leader < 0 ? "none" : fmt::format("{}", partition.leader),
                fmt::format("{}", partition.leader_epoch), ids_text(partition.replicas),
-               ids_text(partition.in_sync), note_of(partition)});
+               ids_text(partition.in_sync), note});
   }
   if (table.empty())
     context.notice(fmt::format("none of {}", counted(counts.all, "partition")));
@@ -126,7 +123,7 @@ Command partition_list_command() {
                      .complete = Complete::brokers}},
           .item_shape =
               R"({"topic":"string","partition":"int","leader":"int","leader_epoch":"int",)"
-              R"("replicas":["int"],"in_sync":["int"]})",
+              R"("replicas":["int"],"in_sync":["int"],"min_isr":"int","note":"string"})",
           .watches = true,
           .run = list};
 }

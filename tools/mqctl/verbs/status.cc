@@ -35,10 +35,7 @@ std::string metadata_kind(const ClusterFacts& facts) {
 
 Exit status(Context& context) {
   auto admin = connect_admin(context);
-  ClusterFacts facts;
-  facts.cluster = take(admin.describe_cluster(), "the cluster was not described");
-  facts.brokers = admin.describe_brokers();
-  facts.partitions = take(admin.list_partitions(), "the cluster was not described");
+  const auto facts = take(look_at_cluster(admin), "the cluster was not described");
   std::vector<std::string> troubles;
   for (const auto& check : checks_of(facts))
     troubles.insert(troubles.end(), check.troubles.begin(), check.troubles.end());
@@ -52,6 +49,7 @@ Exit status(Context& context) {
   report.head("partitions", std::uint64_t{counts.all});
   report.head("partitions_leaderless", std::uint64_t{counts.leaderless});
   report.head("partitions_under_replicated", std::uint64_t{counts.under_replicated});
+  report.head("partitions_below_min_isr", std::uint64_t{counts.below_min_isr});
   report.text(fmt::format(
       "cluster {}   {}   {}   controller: {}   metadata: {}   {}\n", facts.cluster.id, state,
       brokers_up(facts),
