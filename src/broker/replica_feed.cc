@@ -32,6 +32,7 @@ struct ReplicaFeed::Subscription final : replication::LogListener {
   bool queued = false;
   bool cold = false;  ///< waits for the disk, or its data is being read
   bool waits_for_turn = false;
+  std::size_t paid = 0;  ///< out of the allowance, for what is being read
   std::optional<base::Result<storage::ReadResult>> from_disk;
   net::Lease memory;  ///< of from_disk
 };
@@ -161,6 +162,7 @@ bool ReplicaFeed::collect_one(Subscription& subscription, ReplicaNews& news) {
   auto data = partition->read_for_follower(subscription.send_from, std::min(room, piece));
   if (!data) {
     if (data.error() == make_error_code(storage::StorageErrc::not_cached)) {
+      if (catches_up) pay_ahead(subscription, piece);
       read_ahead(subscription);
     } else {
       refuse(subscription, *partition, data.error(), news);
@@ -184,7 +186,7 @@ void ReplicaFeed::add(Subscription& subscription, replication::Partition& partit
   if (!data) return;
   result.payload_bytes = static_cast<std::uint32_t>(data->bytes);
   news.bytes += data->bytes;
-  count_as_catching_up(partition, data->bytes);
+  count_as_catching_up(subscription, partition, data->bytes);
   for (auto& piece : data->batches) news.batches.push_back(std::move(piece));
   subscription.send_from = data->end_offset;
   if (MQ_MUTANT("send_cursor_confirms")) {
@@ -256,8 +258,17 @@ void ReplicaFeed::begin_turn() {
   }
 }
 
-void ReplicaFeed::count_as_catching_up(const replication::Partition& partition, std::size_t bytes) {
+/// What the disk is asked for comes later and is sent whenever it comes: others wait for it from
+/// now on.
+void ReplicaFeed::pay_ahead(Subscription& subscription, std::size_t bytes) {
+  subscription.paid = std::min(bytes, allowance_);
+  allowance_ -= subscription.paid;
+}
+
+void ReplicaFeed::count_as_catching_up(Subscription& subscription,
+                                       const replication::Partition& partition, std::size_t bytes) {
   auto& pace = worker_.core().catch_up;
+  allowance_ += std::exchange(subscription.paid, 0);
   if (!pace.limited() || partition.in_sync(follower_)) return;
   worker_.core().counters.get("replica_catch_up_bytes_total").add(static_cast<std::int64_t>(bytes));
   const std::size_t allowed = std::min(allowance_, bytes);
@@ -305,7 +316,8 @@ asio::awaitable<void> ReplicaFeed::read_cold(std::shared_ptr<ReplicaFeed> self) 
     if (worker_.answer_budget().try_take(kPieceBytes))
       memory = net::Lease(worker_.answer_budget(), kPieceBytes);
     // Without memory it gets on all the same, a batch at a time.
-    const std::size_t bytes_max = memory.bytes() > 0 ? kPieceBytes : 1;
+    const std::size_t piece = found->second->paid > 0 ? found->second->paid : kPieceBytes;
+    const std::size_t bytes_max = memory.bytes() > 0 ? piece : 1;
     base::Result<storage::ReadResult> data = make_error_code(replication::ReplicationErrc::closed);
     if (partition) {
       worker_.core().hot.fetch_disk_reads.add();

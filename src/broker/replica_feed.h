@@ -71,7 +71,9 @@ class ReplicaFeed final : public std::enable_shared_from_this<ReplicaFeed> {
                                  const replication::Partition& partition);
   void arm_turn();
   void begin_turn();
-  void count_as_catching_up(const replication::Partition& partition, std::size_t bytes);
+  void pay_ahead(Subscription& subscription, std::size_t bytes);
+  void count_as_catching_up(Subscription& subscription, const replication::Partition& partition,
+                            std::size_t bytes);
 
   Worker& worker_;
   std::function<void()> wake_;

@@ -566,6 +566,38 @@ TEST_P(CatchUpPaceTest, AReplicaThatIsNotInSyncKeepsToIt) {
   EXPECT_GE(world.counter("replica_catch_up_bytes_total"), 2'000'000);
 }
 
+// Also at first, with many partitions that are on the disk only.
+TEST_P(CatchUpPaceTest, ManyPartitionsHaveOnePaceTogether) {
+  std::vector<PartitionId> ids;
+  {
+    auto producer = client(2);
+    for (int topic = 0; topic < 8; ++topic) {
+      ids.emplace_back(PartitionId{world.create_topic("cold-" + std::to_string(topic)), 0});
+      for (std::uint64_t i = 0; i < 10; ++i)
+        testing::produce(producer, {{ids.back(), i, testing::make_batch(10, 5000)}});
+    }
+  }
+  ASSERT_TRUE(world.stop());
+  ASSERT_TRUE(world.start());  // the tail cache is empty
+  know_follower();
+  for (const auto& id : ids) replicate(id, {leader()});
+  world.disk.set_cold_share(1);
+  auto follower = client(1);
+  auto ask = request();
+  for (const auto& id : ids) ask.subscribe.push_back(from(id, 0));
+  send(follower, ask);
+  std::size_t bytes = 0;
+  const auto until = world.simulator.now() + seconds(1);
+  while (world.simulator.now() < until) {
+    const auto news = receive(follower, seconds(10));
+    ASSERT_TRUE(news);
+    bytes += news->payload.size();
+    send(follower, request());
+  }
+  EXPECT_GT(bytes, 500'000U);
+  EXPECT_LE(bytes, 3'000'000U) << "of 4 MB";
+}
+
 TEST_P(CatchUpPaceTest, OneThatIsInSyncDoesNot) {
   const auto id = filled_topic({leader(), kFollower});
   EXPECT_LE(catch_up(id, 800), seconds(1));
