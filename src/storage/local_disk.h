@@ -82,7 +82,9 @@ class LocalDisk final : public Disk {
 
   // Recovery (local_disk_recovery.cc, local_disk_recovery_logs.cc).
   Result<Found> look();
-  Result<void> begin_run();
+  Result<void> begin_run(const Found& found);
+  Result<void> note_suspected(const Found& found);
+  Result<void> write_run_marker();
   Result<void> put_away_unknown(Found& found, const std::set<model::PartitionId>& known,
                                 const std::set<base::Uuid>& deleting, RecoverySummary& summary);
   [[nodiscard]] bool lossy_suspect(const Found& found) const;

@@ -101,7 +101,7 @@ asio::awaitable<Result<void>> LocalDisk::begin_recovery(RecoveryRun& run) {
     }
     run.found = *std::move(found);
     begun = replay(run.found);
-    if (begun) begun = begin_run();
+    if (begun) begun = begin_run(run.found);
     if (begun) restore_unknown(run.found, run.known, run.deleting);
     if (begun) begun = put_away_unknown(run.found, run.known, run.deleting, run.summary);
   };
@@ -145,7 +145,10 @@ asio::awaitable<Result<void>> LocalDisk::begin_journal_early(RecoveryRun& run) {
     if (log != run.found.replay->logs.end()) start.logs[spec.id] = log->second.state;
   }
   Result<void> begun;
-  const auto begin = [&] { begun = begin_journal(std::move(start), false); };
+  const auto begin = [&] {
+    begun = begin_journal(std::move(start), false);
+    if (begun) begun = note_suspected(run.found);
+  };
   co_await state_->executor.run(begin);
   if (begun) run.early = true;
   if (!begun && begun.error() != make_error_code(StorageErrc::storage_full)) co_return begun;
@@ -157,7 +160,10 @@ asio::awaitable<Result<void>> LocalDisk::begin_journal_late(RecoveryRun& run) {
     identity_.journal = base::Uuid::from_random(state_->home.random(), state_->home.random());
   Result<void> begun;
   JournalStart start = journal_start(run.found);
-  const auto begin = [&] { begun = begin_journal(std::move(start), run.found.replay->lost); };
+  const auto begin = [&] {
+    begun = begin_journal(std::move(start), run.found.replay->lost);
+    if (begun) begun = note_suspected(run.found);
+  };
   co_await state_->executor.run(begin);
   co_return begun;
 }
@@ -347,22 +353,40 @@ Result<void> LocalDisk::begin_journal(JournalStart start, bool is_new) {
 }
 
 /// REC-4: the clean marker goes, durably, before anything is written; the run marker says who works
-/// here now.
-Result<void> LocalDisk::begin_run() {
+/// here now. REC-10: where records may be missing it is what tells the next start so, until the
+/// journal does.
+Result<void> LocalDisk::begin_run(const Found& found) {
   auto& files = state_->files;
   MQ_TRY_VOID(remove_if_there(files, path_of(kCleanMarkerFile)));
-  const RunMarker marker{state_->config.incarnation, identity_.disk, state_->config.boot_id};
+  if (!lossy_suspect(found) || MQ_MUTANT("suspicion_forgotten")) return write_run_marker();
+  return files.sync_directory(state_->path);
+}
+
+/// The journal says durably by now since when the disk can be relied on.
+Result<void> LocalDisk::note_suspected(const Found& found) {
+  return lossy_suspect(found) ? write_run_marker() : Result<void>();
+}
+
+Result<void> LocalDisk::write_run_marker() {
+  auto& files = state_->files;
+  const RunMarker marker{state_->config.incarnation, identity_.disk, state_->config.boot_id,
+                         state_->config.mount_id};
   const auto saved = with_reserve(*state_, [&] {
     return save_sealed(files, path_of(kRunMarkerFile), kRunMarkerMagic, encode_run_marker(marker));
   });
   if (!saved && !is_full(saved.error())) return saved.error();
-  if (saved) return {};  // which has synced the directory, and so the removal
+  if (saved) return {};  // which has synced the directory
   base::log_warning("storage", "disk {} is full: no run marker", state_->path);
   return files.sync_directory(state_->path);
 }
 
-/// Whether records that were confirmed may be missing: another disk, or a machine that went down
-/// without a clean stop.
+/// The file system was unmounted meanwhile; false where that is not known of both runs.
+bool is_another_mount(const std::string& before, const std::string& now) {
+  return !before.empty() && !now.empty() && before != now;
+}
+
+/// Whether records that were confirmed may be missing: another disk, or a machine or a mount that
+/// went without a clean stop.
 bool LocalDisk::lossy_suspect(const Found& found) const {
   if (!found_identity_) return false;  // fresh: there was nothing to lose
   if (found.disk_failed) return true;

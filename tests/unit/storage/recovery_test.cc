@@ -407,6 +407,45 @@ TEST(Recovery, NewBootWithoutCleanStopIsSuspect) {
   EXPECT_TRUE(world.start().lossy_suspect);
 }
 
+// The file system was unmounted under a broker that was killed: its page cache may be gone.
+TEST(Recovery, AnotherMountWithoutCleanStopIsSuspect) {
+  StorageWorld world;
+  world.start();
+  fill(world, 3, 1);
+  world.config.mount_id = "71";
+  world.kill();
+  EXPECT_FALSE(world.start().lossy_suspect);  // the run before did not know its mount
+  world.kill();
+  EXPECT_FALSE(world.start().lossy_suspect);
+  world.config.mount_id = "72";
+  ASSERT_TRUE(world.stop());
+  EXPECT_FALSE(world.start().lossy_suspect);  // stopped cleanly
+  world.config.mount_id = "73";
+  world.kill();
+  EXPECT_TRUE(world.start().lossy_suspect);
+  world.config.mount_id.clear();
+  world.kill();
+  EXPECT_FALSE(world.start().lossy_suspect);  // this one does not know
+}
+
+// REC-10: the second start is of the same boot as the first.
+TEST(Recovery, ASuspectStaysOneThroughAStartThatIsBrokenOff) {
+  bool whole = false;
+  for (std::uint64_t step = 1; !whole; ++step) {
+    StorageWorld world(step);
+    world.settings.durability = model::Durability::memory;
+    world.start();
+    fill(world, 3, 1);
+    world.crash();
+    world.dies_at_change = step;
+    const auto begun = world.try_start();
+    whole = begun && !world.process->dead();
+    if (world.disk) world.kill();
+    world.start();
+    ASSERT_GT(world.disk->intact_since().memory, 1) << "step " << step;
+  }
+}
+
 // REC-11: the metadata names the process that registered the broker last, with this disk.
 TEST(Recovery, ADiskThatDoesNotKnowOfTheLastRegistrationIsAnOlderCopy) {
   const auto incarnation = [](std::uint64_t run) { return base::Uuid::from_random(run, 5); };

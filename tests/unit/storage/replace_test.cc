@@ -8,13 +8,7 @@ namespace {
 using model::Offset;
 
 /// A leader and a follower with three segments each.
-void fill(ReplicatedWorld& world) {
-  world.start(2);
-  for (int i = 0; i < 20; ++i) world.append(1, 9'000);
-  world.catch_up();
-  ASSERT_TRUE(world.settle(0));
-  ASSERT_TRUE(world.settle(1));
-}
+void fill(ReplicatedWorld& world) { world.fill(20, 9'000); }
 
 std::vector<std::string> segments(ReplicatedWorld& world, int partition) {
   std::vector<std::string> found;
@@ -59,6 +53,13 @@ void expect_equal_files(ReplicatedWorld& world) {
     EXPECT_EQ(base_of(leaders[i]), base_of(followers[i]));
     EXPECT_EQ(world.files->content(leaders[i]), world.files->content(followers[i]));
   }
+}
+
+/// What the follower lacks it gets from the leader.
+void expect_filled_again(ReplicatedWorld& world) {
+  world.catch_up();
+  ASSERT_TRUE(world.settle(1));
+  expect_equal_files(world);
 }
 
 std::string unknown(ReplicatedWorld& world) {
@@ -126,11 +127,7 @@ TEST(Replace, BeginsWhereTheLeaderBegins) {
 
 TEST(Replace, ALogThatIsServedToo) {
   ReplicatedWorld world;
-  world.start(2);
-  for (int i = 0; i < 20; ++i) world.append(1, 9'000);
-  world.catch_up();
-  ASSERT_TRUE(world.settle(1));
-  ASSERT_TRUE(world.settle(0));
+  fill(world);
   ASSERT_TRUE(replace(world, Offset(0)));
   world.catch_up();
   ASSERT_TRUE(world.settle(1));
@@ -199,40 +196,25 @@ TEST(Replace, ASegmentThatReadersFoundDamaged) {
   ASSERT_TRUE(goes_on) << goes_on.error().message();
   EXPECT_EQ(*goes_on, base_of(before[1]));
   EXPECT_EQ(world.follower().read_damage(), "");
-  world.catch_up();
-  ASSERT_TRUE(world.settle(1));
-  expect_equal_files(world);
-}
-
-TEST(Replace, AnEndThatIsMissing) {
-  ReplicatedWorld world;
-  fill(world);
-  ASSERT_TRUE(world.stop());
-  const auto before = segments(world, 1);
-  ASSERT_TRUE(world.files->remove_file(before[2]));
-  EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
-  ASSERT_TRUE(replace(world, Offset(0)));
-  EXPECT_EQ(world.follower().log_end_offset(), base_of(before[2]));
-  world.catch_up();
-  ASSERT_TRUE(world.settle(1));
-  expect_equal_files(world);
+  expect_filled_again(world);
 }
 
 // A log that lost its beginning does not begin behind what is missing.
-TEST(Replace, NothingStaysOfALogWithoutItsBeginning) {
-  ReplicatedWorld world;
-  fill(world);
-  ASSERT_TRUE(world.stop());
-  const auto before = segments(world, 1);
-  ASSERT_TRUE(world.files->remove_file(before[0]));
-  EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
-  const auto goes_on = replace(world, Offset(0));
-  ASSERT_TRUE(goes_on) << goes_on.error().message();
-  EXPECT_EQ(*goes_on, Offset(0));
-  EXPECT_EQ(world.follower().log_start_offset(), Offset(0));
-  world.catch_up();
-  ASSERT_TRUE(world.settle(1));
-  expect_equal_files(world);
+TEST(Replace, GoesOnWhereASegmentIsMissing) {
+  for (const std::size_t missing : {2U, 0U}) {
+    ReplicatedWorld world;
+    fill(world);
+    ASSERT_TRUE(world.stop());
+    const auto before = segments(world, 1);
+    ASSERT_TRUE(world.files->remove_file(before[missing]));
+    EXPECT_EQ(world.start(2).offline, std::vector{world.id(1)});
+    const auto goes_on = replace(world, Offset(0));
+    ASSERT_TRUE(goes_on) << goes_on.error().message();
+    EXPECT_EQ(*goes_on, base_of(before[missing]));
+    EXPECT_EQ(world.follower().log_start_offset(), Offset(0));
+    EXPECT_EQ(world.follower().log_end_offset(), *goes_on);
+    expect_filled_again(world);
+  }
 }
 
 TEST(Replace, NothingStaysOfALogThatIsNotTheLeaders) {
@@ -254,9 +236,7 @@ TEST(Replace, CanBeTriedAgain) {
                        .error = make_error_code(base::BaseErrc::no_space)});
   EXPECT_EQ(replace(world, Offset(0)).error(), make_error_code(StorageErrc::storage_full));
   ASSERT_TRUE(replace(world, Offset(0)));
-  world.catch_up();
-  ASSERT_TRUE(world.settle(1));
-  expect_equal_files(world);
+  expect_filled_again(world);
 }
 
 TEST(Replace, NothingThere) {
@@ -324,9 +304,7 @@ TEST(Replace, OfTheEndSurvivesAnEndAtEveryStep) {
       ASSERT_TRUE(replace(world, Offset(3)));
     }
     ASSERT_EQ(world.follower().log_end_offset(), base) << "step " << step;
-    world.catch_up();
-    ASSERT_TRUE(world.settle(1));
-    expect_equal_files(world);
+    expect_filled_again(world);
   }
   EXPECT_GT(anew, 0);
   EXPECT_GT(as_before, 0);

@@ -46,11 +46,7 @@ TEST(Replicated, LogIsTheSameByteByByte) {
 
 TEST(Replicated, DurableAfterAPowerCut) {
   ReplicatedWorld world;
-  world.start(2);
-  for (int i = 0; i < 12; ++i) world.append(1, 7'000);
-  world.catch_up();
-  ASSERT_TRUE(world.settle(1));
-  ASSERT_TRUE(world.settle(0));
+  world.fill(12, 7'000);
   world.crash();
   world.start(2);
   EXPECT_EQ(world.follower().log_end_offset(), Offset(12));

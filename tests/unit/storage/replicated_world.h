@@ -44,6 +44,14 @@ class ReplicatedWorld : public StorageWorld {
     auto restarting = follower().restart_at(start, follower().leader_epoch());
     return run(simulator, std::move(restarting));
   }
+  /// Both have so many batches, durably.
+  void fill(int batches, std::size_t value_bytes) {
+    start(2);
+    for (int i = 0; i < batches; ++i) append(1, value_bytes);
+    catch_up();
+    ASSERT_TRUE(settle(0));
+    ASSERT_TRUE(settle(1));
+  }
   /// The leader goes on in the next epoch.
   void next_epoch() {
     epoch = static_cast<std::uint64_t>(leader().leader_epoch().value()) + 1;

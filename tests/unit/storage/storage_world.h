@@ -80,6 +80,7 @@ class StorageWorld {
   /// Opens and recovers; `partitions` logs are known.
   base::Result<storage::RecoverySummary> try_start(int partitions = 1) {
     process = std::make_unique<CrashableFileSystem>(*files, simulator.random().fork());
+    if (dies_at_change > 0) process->kill_after(std::exchange(dies_at_change, 0), [] {});
     executor = std::make_unique<SimDiskExecutor>(simulator, times);
     config.incarnation = base::Uuid::from_random(++incarnations, 5);
     auto directory = storage::open_data_directory(*process, kPath, config.broker, refusal);
@@ -217,6 +218,7 @@ class StorageWorld {
   std::set<int> followers;  // partitions in which no epoch is begun at a start
   base::Uuid topic;
   std::vector<base::Uuid> deleting;
+  std::uint64_t dies_at_change = 0;  // of the disk, in the next start; 0: it does not
   std::function<void(const model::PartitionId&)> ready;  // told of each recovered partition
   storage::Refusal refusal;
   std::unique_ptr<storage::Disk> disk;
