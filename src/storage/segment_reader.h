@@ -12,8 +12,8 @@ namespace mq::storage {
 /// What to read from one segment file.
 struct SegmentRead {
   enum class Source {
-    page_cache,  ///< never waits for the disk: not_cached instead; headers are checked
-    disk         ///< may sleep; body checksums are checked too
+    page_cache,  ///< never waits for the disk: not_cached instead
+    disk         ///< may sleep
   };
   Source source = Source::page_cache;
   model::Offset from;
@@ -30,8 +30,8 @@ struct SegmentReadResult {
   bool damage_behind = false;  ///< the batch that follows is damaged; `damage` is where
 };
 
-/// Reads whole batches in one piece. LOG-4: nothing behind a header that does not hold together is
-/// given out. Errors as PartitionLog::read(); for partition_corrupt, `damage` is where.
+/// Reads whole batches in one piece. LOG-4: nothing is given out whose checksums do not hold.
+/// Errors as PartitionLog::read(); for partition_corrupt, `damage` is where.
 Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& wanted,
                                        std::uint64_t& damage);
 

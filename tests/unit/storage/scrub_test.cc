@@ -70,7 +70,7 @@ TEST_F(Scrub, AFlippedBitIsNamedAndTheRestIsServed) {
   EXPECT_EQ(world.log(1).read_damage(), "");
   EXPECT_EQ(world.disk->scrub().damaged_segments, 1u);
   EXPECT_EQ(world.complaints("cannot be read at byte"), 1);
-  // LOG-4: from now on readers are not given its bytes unverified.
+  // LOG-4: readers are not given its bytes.
   const auto base = *storage::parse_segment_file_name(file.substr(file.rfind('/') + 1));
   bool refused = false;
   for (auto at = base; at < world.log(0).log_end_offset();) {
