@@ -247,6 +247,8 @@ Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> direc
     config.broker = parts_.config.id;
     config.incarnation = incarnation_;
     config.boot_id = parts_.boot_id;
+    if (i < parts_.mount_ids.size()) config.mount_id = parts_.mount_ids[i];
+    config.clock = &core_.clock;
     config.tail_cache_bytes /= directories.size();
     config.read_ahead_bytes = std::max<std::uint64_t>(config.read_ahead_bytes / directories.size(),
                                                       std::uint64_t{16} << 20);
@@ -466,12 +468,20 @@ asio::awaitable<Result<void>> Broker::stop() {
   // What is under way gets the drain time; the rest only ends what was told to end.
   const auto bound = now + 2 * core_.limits.drain_timeout;
   const bool serving_stopped = co_await ends_by(home_, bound, stop_serving());
-  if (!serving_stopped) co_return make_error_code(base::BaseErrc::timed_out);
+  if (!serving_stopped) {
+    base::log_error("broker", "what was under way did not end within {} s{}",
+                    std::chrono::duration_cast<std::chrono::seconds>(bound - now).count(),
+                    metadata_ && !metadata_->trouble().empty() ? ": " + metadata_->trouble() : "");
+    co_return make_error_code(base::BaseErrc::timed_out);
+  }
   if (disks_) {
     status("flushing");
     const auto disk_bound = home_.now() + core_.limits.disk_stop_timeout;
     const bool disk_stopped = co_await ends_by(home_, disk_bound, stop_disks());
-    if (!disk_stopped) co_return make_error_code(base::BaseErrc::timed_out);
+    if (!disk_stopped) {
+      base::log_error("broker", "a disk does not answer");
+      co_return make_error_code(base::BaseErrc::timed_out);
+    }
   }
   if (metadata_) {
     const auto close_bound = home_.now() + core_.limits.drain_timeout;

@@ -40,6 +40,7 @@ struct BrokerParts {
   /// Why the last open_metadata failed, where the error does not say it all; may be null.
   const std::string* metadata_trouble = nullptr;
   std::string boot_id;                             ///< of the machine's boot; empty: unknown
+  std::vector<std::string> mount_ids;              ///< one per disk; empty, or none: unknown
   std::vector<std::string> warnings;               ///< for `mqctl status`
   std::vector<config::EffectiveSetting> settings;  ///< for `mqctl config show`
   /// Told what a start or stop is doing; may be empty.

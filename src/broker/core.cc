@@ -44,13 +44,13 @@ bool Core::answers_for(const metadata::PartitionAssignment& assignment) const {
   return assignment.leader == id || (assignment.leader == model::BrokerId() && ours);
 }
 
-void Core::adopt(const metadata::ImagePtr& image) {
 void Core::put_in_force(const metadata::ClusterImage& image) {
   for (const auto& broker : image.brokers()) {
     if (broker.id == id) epoch_in_force = broker.epoch.value();
   }
 }
 
+void Core::adopt(const metadata::ImagePtr& image) {
   std::uint32_t largest = topic_defaults.batch_bytes;
   for (const auto& [name, topic] : image->topics())
     largest = std::max(largest, topic->settings.batch_bytes);

@@ -16,6 +16,7 @@
 #include "metadata/cluster_image.h"
 #include "protocol/frame.h"
 #include "protocol/status.h"
+#include "storage/checked_clock.h"
 #include "storage/disk_group.h"
 
 namespace mq::replication {
@@ -66,6 +67,7 @@ struct Core {
   base::FileSystem& files;
   Limits limits;
   CatchUpPace catch_up;
+  storage::CheckedClock clock;
   RateLimitedLog peer_warnings;
 
   model::BrokerId id;
@@ -93,11 +95,11 @@ struct Core {
   std::atomic<std::uint64_t> image_version{0};
   /// Of this broker's present registration; -1: there was none yet.
   std::atomic<std::int64_t> broker_epoch{-1};
-  /// The largest batch that any topic takes.
-  std::atomic<std::uint32_t> batch_bytes_max{0};
   /// The registration of this broker that the image in force knows of. Set once partitions here go
   /// by that image.
   std::atomic<std::int64_t> epoch_in_force{-1};
+  /// The largest batch that any topic takes.
+  std::atomic<std::uint32_t> batch_bytes_max{0};
 
   [[nodiscard]] std::uint32_t frame_bytes_max() const noexcept {
     return batch_bytes_max.load(std::memory_order_relaxed) + protocol::kFrameSlackBytes;
@@ -111,10 +113,10 @@ struct Core {
   [[nodiscard]] bool answers_for(const metadata::PartitionAssignment& assignment) const;
   /// Takes over what a new image changes for the atomics above.
   void adopt(const metadata::ImagePtr& image);
-
-  /// An error of this broker, with its id.
   /// Partitions here go by this image now.
   void put_in_force(const metadata::ClusterImage& image);
+
+  /// An error of this broker, with its id.
   [[nodiscard]] protocol::Status status(protocol::WireError error, std::string text) const {
     return protocol::Status::of(error, std::move(text), id.value());
   }

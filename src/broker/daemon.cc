@@ -90,6 +90,7 @@ BrokerParts Daemon::parts() {
   };
   parts.metadata_trouble = &metadata_trouble_;
   parts.boot_id = boot_id;
+  parts.mount_ids = read_mount_ids(files_, std::getenv("MQ_MOUNTS"), config_.disks);
   parts.warnings = warnings_;
   parts.settings = settings_;
   parts.on_status = [this](const std::string& text) { on_status(text); };
@@ -141,7 +142,7 @@ asio::awaitable<void> Daemon::serve() {
   }
   const auto stopped = co_await broker_->stop();
   if (!stopped) {
-    base::log_error("broker", "a disk does not answer; stopped without a clean end");
+    base::log_error("broker", "stopped without a clean end; the next start looks at the logs");
     leave_now(kExitFailed);
   }
   if (started) base::log_info("broker", "stopped");

@@ -8,6 +8,7 @@
 #include "broker/daemon.h"
 #include "broker/exit_status.h"
 #include "broker/service_manager.h"
+#include "broker/start_checks.h"
 #include "broker/version.h"
 #include "config/broker_config.h"
 
@@ -22,6 +23,7 @@ struct Options {
   std::vector<std::string> set;
   bool check = false;
   bool version = false;
+  bool mounts = false;
 };
 
 config::ConfigSources sources_of(const Options& options) {
@@ -53,6 +55,13 @@ int check(const config::LoadedConfig& loaded) {
   return std::fflush(stdout) == 0 ? broker::kExitOk : broker::kExitFailed;
 }
 
+/// For the service manager, which can look from outside of the service's sandbox.
+int print_mounts(const config::LoadedConfig& loaded) {
+  if (!loaded.ok()) return refuse_config(loaded);
+  std::fputs(broker::mount_lines(loaded.config.disks).c_str(), stdout);
+  return std::fflush(stdout) == 0 ? broker::kExitOk : broker::kExitFailed;
+}
+
 int run(const Options& options) {
   if (options.version) {
     std::printf("mqbroker %s\n", std::string(broker::kVersion).c_str());
@@ -65,6 +74,7 @@ int run(const Options& options) {
   base::PosixFileSystem files;
   auto loaded = config::load_broker_config(files, sources_of(options));
   if (options.check) return check(loaded);
+  if (options.mounts) return print_mounts(loaded);
   if (!loaded.ok()) return refuse_config(loaded);
   base::LogConfig log;
   log.level = loaded.config.log_level;
@@ -85,6 +95,10 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_flag("--check", options.check,
                "Check the configuration, print every value in force with its origin, and exit");
+  app.add_flag(
+      "--mounts", options.mounts,
+      "Print the mount of each data directory, as a service gets it in the file MQ_MOUNTS, "
+      "and exit");
   app.add_flag("--version", options.version, "Print the version and exit");
   app.footer(
       "Exit status: 0 stopped as asked, 1 failed, 64 wrong command line, 78 wrong configuration.");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "broker/hop.h"
 #include "broker/version.h"
 #include "replication/image_delta.h"
 
@@ -14,6 +15,7 @@ using base::Result;
 
 constexpr base::Duration kWaitToldAgain = std::chrono::seconds(1);
 constexpr base::Duration kHandOverAgain = std::chrono::milliseconds(300);
+constexpr std::size_t kLedNamed = 10;
 
 replication::RemoteControllerOptions remote_options(const Core& core) {
   replication::RemoteControllerOptions options;
@@ -35,6 +37,33 @@ std::string why_not_handed_over(const Result<protocol::LeaveBrokerResponse>& ans
   if (!answer) return answer.error().message();
   if (!answer->envelope.status.ok()) return answer->envelope.status.text;
   return answer->waiting.empty() ? std::string() : "no other copy in sync of " + answer->waiting;
+}
+
+/// What this broker leads although others have copies of it.
+std::string led_here(const metadata::ClusterImage& image, model::BrokerId self) {
+  std::vector<std::string> names;
+  std::size_t more = 0;
+  for (const auto& [name, topic] : image.topics()) {
+    for (const auto& one : topic->partitions) {
+      if (one.leader != self || one.replicas.size() < 2) continue;
+      if (names.size() < kLedNamed)
+        names.push_back(fmt::format("{}-{}", name, one.id.partition));
+      else
+        ++more;
+    }
+  }
+  return names.empty() ? std::string()
+                       : fmt::format("{}{}", fmt::join(names, ", "),
+                                     more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+using LeaveAnswer = std::shared_ptr<std::optional<protocol::LeaveBrokerResponse>>;
+
+/// `controller` does not end before its calls have.
+asio::awaitable<void> leave_here(controller::Controller& controller,
+                                 protocol::LeaveBrokerRequest request, base::TimePoint deadline,
+                                 LeaveAnswer answer) {
+  *answer = co_await controller.leave(std::move(request), deadline);
 }
 
 protocol::Status no_controller() {
@@ -82,14 +111,23 @@ asio::awaitable<Result<protocol::AlterIsrResponse>> ControllerRoute::alter_isr(
 
 asio::awaitable<Result<protocol::LeaveBrokerResponse>> ControllerRoute::leave(
     protocol::LeaveBrokerRequest request, base::TimePoint deadline) {
-  return call(&controller::Controller::leave, &replication::RemoteController::leave,
-              std::move(request), deadline);
+  if (!local_) {
+    co_return co_await call(&controller::Controller::leave, &replication::RemoteController::leave,
+                            std::move(request), deadline);
+  }
+  // A controller in this process waits for the metadata store for as long as that takes.
+  LeaveAnswer answer = std::make_shared<std::optional<protocol::LeaveBrokerResponse>>();
+  const bool ended =
+      co_await ends_by(home_, deadline, leave_here(*local_, std::move(request), deadline, answer));
+  if (!ended) co_return make_error_code(base::BaseErrc::timed_out);
+  co_return std::move(**answer);
 }
 
 Membership::Membership(MembershipConfig config, Core& core, metadata::MetadataStore& store,
                        base::Network& network)
     : core_(core),
       store_(store),
+      clock_watch_(core.id, core.clock, *core.home),
       view_(*core.home),
       remote_(remote_options(core), *core.home, network),
       route_(*core.home, remote_),
@@ -111,6 +149,9 @@ asio::awaitable<Result<void>> Membership::start(std::function<void(const std::st
   });
   candidate_.on_known_epoch([this] {
     return static_cast<std::int32_t>(replication::controller_epoch_of(view_.version())) - 1;
+  });
+  puller_.on_cluster_time([this](const protocol::ClusterTime& time, base::TimePoint at) {
+    clock_watch_.note(time, at);
   });
   remote_.on_lost([this] { candidate_.lost_controller(); });
   candidate_.on_leader([this](const auto& leader) { adopt_leader(leader); });
@@ -207,6 +248,7 @@ asio::awaitable<std::optional<std::uint64_t>> Membership::hand_over(base::TimePo
   std::string told;
   std::optional<std::uint64_t> version;
   std::string left;
+  const auto began = core_.home->now();
   while (core_.home->now() < deadline) {
     protocol::LeaveBrokerRequest request;
     request.envelope.deadline_ms = static_cast<std::uint32_t>(
@@ -227,6 +269,15 @@ asio::awaitable<std::optional<std::uint64_t>> Membership::hand_over(base::TimePo
         (answer && !answer->envelope.status.ok() && !answer->envelope.status.advice.retriable))
       break;
     co_await core_.home->sleep_until(std::min(deadline, core_.home->now() + kHandOverAgain));
+  }
+  if (const auto still = version ? std::string() : led_here(*core_.image(), core_.id);
+      !still.empty()) {
+    base::log_warning(
+        "broker",
+        "what this broker leads was not handed over within {} s ({}): {}; clients wait until "
+        "the others notice that it is gone",
+        std::chrono::duration_cast<std::chrono::seconds>(core_.home->now() - began).count(), told,
+        still);
   }
   if (!left.empty()) {
     base::log_warning(

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "broker/clock_watch.h"
 #include "broker/core.h"
 #include "controller/candidate.h"
 #include "controller/member.h"
@@ -98,6 +99,8 @@ class Membership {
   [[nodiscard]] std::string trouble() const;
   /// Why this broker knows of no change any more; empty: it does.
   [[nodiscard]] std::string image_trouble() const { return puller_.complaint(); }
+  /// What is wrong with this broker's clock, or with all of them; empty: nothing.
+  [[nodiscard]] std::string clock_trouble() const { return clock_watch_.alarm(); }
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept {
     return member_.warnings();
   }
@@ -132,6 +135,7 @@ class Membership {
   Core& core_;
   metadata::MetadataStore& store_;
   std::function<void(const std::string&)> waiting_;
+  ClockWatch clock_watch_;
   replication::ClusterView view_;
   replication::RemoteController remote_;
   ControllerRoute route_;

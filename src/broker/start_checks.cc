@@ -1,7 +1,9 @@
 #include "broker/start_checks.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +18,10 @@ namespace {
 constexpr std::uint64_t kFilesReserved = 512;
 constexpr std::uint64_t kFilesWanted = 65'536;
 constexpr std::uint64_t kAtLeast = 16;
+/// Of the file with mounts, for some hundred directories.
+constexpr std::size_t kMountLinesMax = std::size_t{256} << 10;
+/// STATX_MNT_ID_UNIQUE: never the same for two mounts of one boot. Older headers do not name it.
+constexpr unsigned kMountIdUnique = 0x4000;
 
 std::uint64_t files_free(const Surroundings& around) {
   return around.open_files_max - std::min(around.open_files_max, kFilesReserved);
@@ -44,6 +50,37 @@ std::string read_boot_id(base::FileSystem& files, const char* passed) {
   const auto got = (*file)->read_at(bytes, 0);
   return got ? boot_id_of(std::string(base::as_text(base::Bytes(bytes).first(*got))))
              : std::string();
+}
+
+std::vector<std::string> read_mount_ids(base::FileSystem& files, const char* file,
+                                        const std::vector<std::string>& directories) {
+  std::vector<std::string> ids(directories.size());
+  const auto opened = file ? files.open(file, base::OpenMode::read)
+                           : base::Result<std::unique_ptr<base::File>>(base::BaseErrc::not_found);
+  if (!opened) return ids;
+  std::vector<std::byte> bytes(kMountLinesMax);
+  const auto got = (*opened)->read_at(bytes, 0);
+  if (!got) return ids;
+  const std::string text(base::as_text(base::Bytes(bytes).first(*got)));
+  for (const auto line : base::split(text, '\n')) {
+    const auto blank = line.find(' ');
+    if (blank == std::string_view::npos) continue;
+    const auto found = std::ranges::find(directories, line.substr(blank + 1));
+    if (found != directories.end())
+      ids[static_cast<std::size_t>(found - directories.begin())] = line.substr(0, blank);
+  }
+  return ids;
+}
+
+std::string mount_lines(const std::vector<std::string>& directories) {
+  std::string lines;
+  for (const auto& directory : directories) {
+    struct statx found {};
+    if (::statx(AT_FDCWD, directory.c_str(), 0, kMountIdUnique, &found) != 0) continue;
+    if ((found.stx_mask & kMountIdUnique) == 0) continue;
+    lines += fmt::format("{} {}\n", found.stx_mnt_id, directory);
+  }
+  return lines;
 }
 
 Surroundings look_around() {

@@ -20,6 +20,14 @@ Surroundings look_around();
 /// the service manager: the sandbox of the service hides /proc/sys.
 std::string read_boot_id(base::FileSystem& files, const char* passed);
 
+/// The mount of each data directory, as lines "id path" of a file that was written outside of the
+/// service's sandbox, where every start sees mounts of its own; empty where the file says nothing.
+std::vector<std::string> read_mount_ids(base::FileSystem& files, const char* file,
+                                        const std::vector<std::string>& directories);
+/// The lines of that file. Directories that are not there, or a kernel that does not tell mounts
+/// apart for ever (before 6.8), have none.
+std::string mount_lines(const std::vector<std::string>& directories);
+
 /// Raises the soft limit of open files to the hard one.
 void raise_open_files_limit();
 

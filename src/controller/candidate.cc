@@ -24,6 +24,10 @@ constexpr base::Duration kPauseMax = std::chrono::seconds(10);
 /// The socket on which a killed process listens may outlive its connections for so long.
 constexpr base::Duration kDyingFor = std::chrono::seconds(1);
 
+/// After an office in which no broker was heard of: the others stand within moments, if they live.
+constexpr base::Duration kUnheardPauseMin = std::chrono::seconds(1);
+constexpr base::Duration kUnheardPauseMax = std::chrono::seconds(30);
+
 /// A controller that has been there for so long has loaded what this broker could not.
 constexpr base::Duration kStays = std::chrono::seconds(2);
 
@@ -112,6 +116,7 @@ asio::awaitable<Result<void>> Candidate::look() {
   }
   set_leader(node ? address_in(*node) : std::nullopt);
   if (node) {
+    unheard_pause_ = {};
     if (home_.now() >= leader_since_ + kStays) trouble_.clear();
     co_return Result<void>();
   }
@@ -273,6 +278,12 @@ void Candidate::note_failure(Error error) {
   stand_again_at_ = home_.now() + pause_;
 }
 
+/// Only while nobody else does: with every office that led to nothing it waits for longer.
+void Candidate::let_others_stand() {
+  unheard_pause_ = std::clamp(2 * unheard_pause_, kUnheardPauseMin, kUnheardPauseMax);
+  stand_again_at_ = home_.now() + unheard_pause_;
+}
+
 // The end of an office
 
 asio::awaitable<void> Candidate::end_controller() {
@@ -283,6 +294,10 @@ asio::awaitable<void> Candidate::end_controller() {
   }
   co_await controller_->stop();
   epoch_min_ = std::max(epoch_min_, controller_->newest_epoch_seen());
+  if (controller_->unheard())
+    let_others_stand();
+  else
+    unheard_pause_ = {};
   const auto released = co_await release();
   if (!released)
     base::log_info("controller", "the office of controller ends with the session: {}",

@@ -75,6 +75,7 @@ class Candidate {
   asio::awaitable<Result<metadata::Node>> rising_epoch();
   asio::awaitable<Result<void>> lead(std::int32_t controller_epoch);
   void note_failure(Error error);
+  void let_others_stand();
   [[nodiscard]] base::TimePoint next_look(bool looked) const;
   asio::awaitable<void> end_controller();
   asio::awaitable<Result<void>> release();
@@ -98,6 +99,7 @@ class Candidate {
   std::string trouble_;
   Error said_;                        ///< why the last election led to nothing; empty: it did
   base::Duration pause_{};            ///< grows with each election that leads to nothing
+  base::Duration unheard_pause_{};    ///< grows with each office in which nobody was heard
   base::TimePoint stand_again_at_{};  ///< not before, whatever wakes this broker
   std::int32_t epoch_min_ = -1;  ///< the highest that a broker has shown to a controller of ours
   std::function<std::int32_t()> known_epoch_;

@@ -49,6 +49,7 @@ asio::awaitable<Result<void>> Controller::Impl::load() {
   tasks_.spawn("following the brokers", follow_members());
   tasks_.spawn("looking at damaged metadata", follow_damage());
   tasks_.spawn("looking after partitions without a leader", follow_leaderless());
+  tasks_.spawn("listening for the brokers", follow_audience());
   if (config_.balance.on) tasks_.spawn("balancing leaders", follow_balance());
   want_repair();
   look_for_all();
@@ -119,11 +120,13 @@ asio::awaitable<protocol::PullImageResponse> Controller::Impl::pull(
   const Call call(*this);
   protocol::PullImageResponse response;
   const model::BrokerId broker(request.broker);
+  const auto arrived = home_.now();
   auto checked = co_await check_registration(broker, model::BrokerEpoch(request.broker_epoch));
   if (!checked.ok()) {
     response.envelope.status = std::move(checked);
     co_return response;
   }
+  clock_.told(broker, request.wall_clock_ms, arrived);
   note_image_of(broker, request.have_version);
   if (resigned()) {
     response.envelope.status = gone();
@@ -142,7 +145,19 @@ asio::awaitable<protocol::PullImageResponse> Controller::Impl::pull(
   response = images_.answer(request.have_version);
   response.envelope.metadata_version = response.version;
   response.envelope.status.broker = config_.broker.value();
+  response.cluster_time = cluster_time();
+  response.held_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(home_.now() - arrived).count();
   co_return response;
+}
+
+protocol::ClusterTime Controller::Impl::cluster_time() const {
+  std::set<model::BrokerId> live;
+  const auto all = members_.infos();
+  for (const auto& info : all) {
+    if (info.alive) live.insert(info.id);
+  }
+  return clock_.time(live, all.size(), home_.now());
 }
 
 /// Where a broker has an image of a later controller than this one, nobody would take what this one
@@ -265,6 +280,7 @@ ImagePtr Controller::image() const { return impl_->image(); }
 std::int32_t Controller::controller_epoch() const noexcept { return impl_->controller_epoch(); }
 std::int32_t Controller::newest_epoch_seen() const noexcept { return impl_->newest_epoch_seen(); }
 void Controller::resign() { impl_->resign(); }
+bool Controller::unheard() const noexcept { return impl_->unheard(); }
 bool Controller::resigned() const noexcept { return impl_->resigned(); }
 asio::awaitable<void> Controller::stop() { return impl_->stop(); }
 

@@ -109,6 +109,10 @@ class Controller {
   /// controller has resigned: no broker takes an older image.
   [[nodiscard]] std::int32_t newest_epoch_seen() const noexcept;
 
+  /// It has resigned because none of two or more other brokers was heard of, while the metadata
+  /// store goes on taking them for alive: it is cut off from them, and another one may not be.
+  [[nodiscard]] bool unheard() const noexcept;
+
   /// Nothing is written any more; waiters are answered NOT_CONTROLLER. May be called again.
   void resign();
   [[nodiscard]] bool resigned() const noexcept;

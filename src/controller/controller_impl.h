@@ -5,6 +5,7 @@
 #include <set>
 
 #include "controller/change_queue.h"
+#include "controller/cluster_clock.h"
 #include "controller/controller.h"
 #include "controller/elections.h"
 #include "controller/fenced_writer.h"
@@ -78,6 +79,7 @@ class Controller::Impl {
     return writer_.controller_epoch();
   }
   [[nodiscard]] std::int32_t newest_epoch_seen() const noexcept { return newest_epoch_seen_; }
+  [[nodiscard]] bool unheard() const noexcept { return unheard_; }
   void resign();
   [[nodiscard]] bool resigned() const noexcept { return writer_.resigned(); }
   asio::awaitable<void> stop();
@@ -220,6 +222,10 @@ class Controller::Impl {
   [[nodiscard]] std::vector<metadata::DeletingTopic> deleting() const;
   [[nodiscard]] std::vector<metadata::DamagedNode> damage() const;
 
+  [[nodiscard]] protocol::ClusterTime cluster_time() const;
+  asio::awaitable<void> follow_audience();
+  [[nodiscard]] bool hears_somebody(base::TimePoint began) const;
+  asio::awaitable<bool> reaches_somebody();
   void note_image_of(model::BrokerId broker, std::uint64_t version);
   void on_deposed();
   [[nodiscard]] Status status(WireError error, std::string text) const {
@@ -239,6 +245,7 @@ class Controller::Impl {
   Members members_;
   ImageLog images_;
   LeaderBalance balance_;
+  ClusterClock clock_;
 
   std::map<base::Uuid, TopicTree> topics_;              ///< as the store has confirmed them
   std::map<std::string, base::Uuid, std::less<>> ids_;  ///< of topics_, by name
@@ -264,6 +271,7 @@ class Controller::Impl {
   ChangeQueue writes_;
   std::size_t calls_ = 0;
   std::int32_t newest_epoch_seen_ = -1;
+  bool unheard_ = false;
   bool doubtful_ = false;      ///< a write may have taken effect without our knowing
   bool repair_needed_ = true;  ///< the store may hold something half done
   bool repairing_ = false;

@@ -79,7 +79,7 @@ asio::awaitable<Result<ProducerIds::Block>> ProducerIds::take_block() {
     }
     const std::int64_t first = value.next_id;
     value.writer = writer_.next_tag();
-    value.next_id = first + kBlock;
+    value.next_id = first + block_;
     std::vector<metadata::Operation> operations;
     if (missing) {
       operations.emplace_back(metadata::Create(path, metadata::encode(value)));
@@ -89,7 +89,7 @@ asio::awaitable<Result<ProducerIds::Block>> ProducerIds::take_block() {
     const auto done = co_await writer_.commit(std::move(operations), path, value.writer);
     if (!done) co_return done.error();
     if (done->applied()) {
-      const Block taken{first, first + kBlock};
+      const Block taken{first, first + block_};
       co_return taken;
     }
     const Error refused = done->first_error();

@@ -15,4 +15,11 @@ asio::awaitable<bool> refuses_connections(base::Network& network, base::Runtime&
   co_return !connected && connected.error() == make_error_code(base::BaseErrc::connection_refused);
 }
 
+asio::awaitable<bool> takes_connections(base::Network& network, base::Runtime& runtime,
+                                        base::Endpoint address) {
+  const auto connected =
+      co_await network.connect(std::move(address), runtime.now() + kAnswersWithin);
+  co_return connected.has_value();
+}
+
 }  // namespace mq::controller

@@ -15,4 +15,8 @@ inline constexpr base::Duration kBetweenRefusals = std::chrono::milliseconds(100
 asio::awaitable<bool> refuses_connections(base::Network& network, base::Runtime& runtime,
                                           base::Endpoint address);
 
+/// Whether somebody takes connections there; no answer within half a second is none.
+asio::awaitable<bool> takes_connections(base::Network& network, base::Runtime& runtime,
+                                        base::Endpoint address);
+
 }  // namespace mq::controller

@@ -10,7 +10,8 @@ namespace {
 bool read_request(const wire::PullImageRequest& from, PullImageRequest& to) {
   to.have_version = from.have_version();
   return codec::read_envelope(from, to.envelope) && codec::read_integer(from.broker(), to.broker) &&
-         codec::read_integer(from.broker_epoch(), to.broker_epoch);
+         codec::read_integer(from.broker_epoch(), to.broker_epoch) &&
+         codec::read_integer(from.wall_clock_ms(), to.wall_clock_ms);
 }
 
 void write_request(const PullImageRequest& from, wire::PullImageRequest& to) {
@@ -18,6 +19,7 @@ void write_request(const PullImageRequest& from, wire::PullImageRequest& to) {
   to.set_broker(from.broker);
   to.set_broker_epoch(from.broker_epoch);
   to.set_have_version(from.have_version);
+  to.set_wall_clock_ms(static_cast<std::uint64_t>(from.wall_clock_ms));
 }
 
 bool read_broker(const wire::ImageBroker& from, ImageBroker& to) {
@@ -121,6 +123,22 @@ void write_damage(const ImageDamage& from, wire::ImageDamage& to) {
   to.set_text(codec::sendable_text(from.text, codec::kTextBytesMax));
 }
 
+/// What a later release may say besides is not known here.
+bool read_time(const wire::ClusterTime& from, ClusterTime& to) {
+  const bool known = from.verdict() <= static_cast<std::uint64_t>(ClockVerdict::split);
+  to.verdict = known ? static_cast<ClockVerdict>(from.verdict()) : ClockVerdict::unknown;
+  return codec::read_integer(from.median_ms(), to.median_ms) &&
+         codec::read_integer(from.spread_ms(), to.spread_ms) &&
+         codec::read_integer(from.brokers(), to.brokers);
+}
+
+void write_time(const ClusterTime& from, wire::ClusterTime& to) {
+  to.set_verdict(static_cast<std::uint64_t>(from.verdict));
+  to.set_median_ms(static_cast<std::uint64_t>(from.median_ms));
+  to.set_spread_ms(static_cast<std::uint64_t>(from.spread_ms));
+  to.set_brokers(from.brokers);
+}
+
 bool read_response(const wire::PullImageResponse& from, PullImageResponse& to) {
   to.version = from.version();
   to.base_version = from.base_version();
@@ -131,7 +149,9 @@ bool read_response(const wire::PullImageResponse& from, PullImageResponse& to) {
          codec::read_all(from.topics(), to.topics, read_topic) &&
          codec::read_uuids(from.removed(), to.removed) &&
          codec::read_all(from.deleting(), to.deleting, read_deleting) &&
-         codec::read_all(from.damage(), to.damage, read_damage);
+         codec::read_all(from.damage(), to.damage, read_damage) &&
+         read_time(from.cluster_time(), to.cluster_time) &&
+         codec::read_integer(from.held_ms(), to.held_ms);
 }
 
 void write_response(const PullImageResponse& from, wire::PullImageResponse& to) {
@@ -145,6 +165,8 @@ void write_response(const PullImageResponse& from, wire::PullImageResponse& to) 
   codec::write_uuids(from.removed, *to.mutable_removed());
   codec::write_all(from.deleting, *to.mutable_deleting(), write_deleting);
   codec::write_all(from.damage, *to.mutable_damage(), write_damage);
+  if (from.cluster_time != ClusterTime()) write_time(from.cluster_time, *to.mutable_cluster_time());
+  to.set_held_ms(static_cast<std::uint64_t>(from.held_ms));
 }
 
 }  // namespace

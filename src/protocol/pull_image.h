@@ -22,6 +22,7 @@ struct PullImageRequest {
   /// What the broker has, and more: leaders and removals of this image are in force on all of its
   /// workers. 0: nothing.
   std::uint64_t have_version = 0;
+  std::int64_t wall_clock_ms = 0;  ///< of the broker, as it sends this; 0: not told
   friend bool operator==(const PullImageRequest&, const PullImageRequest&) = default;
 };
 struct ImageBroker {
@@ -71,6 +72,20 @@ struct ImageDamage {
   std::string text;
   friend bool operator==(const ImageDamage&, const ImageDamage&) = default;
 };
+/// What the wall clocks of the brokers that live say together.
+enum class ClockVerdict : std::uint8_t {
+  unknown = 0,  ///< too few have told theirs so far
+  alone = 1,    ///< there is no other broker to compare with
+  agreed = 2,   ///< more than half of them are close to the median
+  split = 3,    ///< none of their times has a majority
+};
+struct ClusterTime {
+  ClockVerdict verdict = ClockVerdict::unknown;
+  std::int64_t median_ms = 0;  ///< agreed: when the answer was made
+  std::int64_t spread_ms = 0;  ///< split: between the first and the last clock
+  std::uint32_t brokers = 0;   ///< compared
+  friend bool operator==(const ClusterTime&, const ClusterTime&) = default;
+};
 /// A snapshot is everything; else it is what changed since `base_version`, which is the request's
 /// have_version. Brokers, deleting topics and damage are listed whole in both.
 struct PullImageResponse {
@@ -84,6 +99,8 @@ struct PullImageResponse {
   std::vector<base::Uuid> removed;
   std::vector<DeletingTopic> deleting;
   std::vector<ImageDamage> damage;
+  ClusterTime cluster_time;
+  std::int64_t held_ms = 0;  ///< between the request's arrival and this answer
   friend bool operator==(const PullImageResponse&, const PullImageResponse&) = default;
 };
 

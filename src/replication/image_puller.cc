@@ -12,6 +12,8 @@ constexpr base::Duration kBackOffMin = std::chrono::milliseconds(50);
 constexpr base::Duration kBackOffMax = std::chrono::seconds(1);
 /// An election is no trouble worth a line.
 constexpr base::Duration kToldAfter = std::chrono::seconds(5);
+/// An answer that was under way for longer, both ways together, says nothing about time.
+constexpr base::Duration kTravelMax = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -28,6 +30,7 @@ void ImagePuller::set_epoch(model::BrokerEpoch epoch) {
 
 void ImagePuller::try_now() {
   hurry_ = true;
+  back_off_ = {};  // whoever is asked from now on has not refused anything
   changed_.notify_all();
 }
 
@@ -78,15 +81,25 @@ asio::awaitable<bool> ImagePuller::pull() {
   request.broker = config_.broker.value();
   request.broker_epoch = epoch_.value();
   request.have_version = snapshot_wanted_ ? 0 : view_.version();
+  request.wall_clock_ms = home_.wall_clock_ms();
   const auto epoch = epoch_;
-  const auto deadline = home_.now() + config_.wait + config_.margin;
+  const auto sent = home_.now();
+  const auto deadline = sent + config_.wait + config_.margin;
   const auto answer = co_await link_.pull(std::move(request), deadline);
   if (stopping_) co_return true;
   // What was told to an earlier registration may show leaderships that have ended with it.
   if (epoch != epoch_) co_return fail("this broker has been registered again");
   if (!answer) co_return fail(answer.error().message());
   if (!answer->envelope.status.ok()) co_return fail(answer->envelope.status.text);
+  take_time(*answer, sent);
   co_return take(*answer);
+}
+
+/// The moment of the answer is taken to be half its way back.
+void ImagePuller::take_time(const protocol::PullImageResponse& answer, base::TimePoint sent) {
+  const auto travel = home_.now() - sent - std::chrono::milliseconds(answer.held_ms);
+  if (!cluster_time_ || travel > kTravelMax) return;
+  cluster_time_(answer.cluster_time, home_.now() - travel / 2);
 }
 
 bool ImagePuller::take(const protocol::PullImageResponse& answer) {

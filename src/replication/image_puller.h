@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "base/wait_list.h"
@@ -12,7 +13,7 @@ namespace mq::replication {
 struct ImagePullerConfig {
   model::BrokerId broker;
   model::TopicSettings topic_defaults;
-  base::Duration wait{std::chrono::seconds(5)};    ///< of one long poll
+  base::Duration wait{std::chrono::seconds(2)};    ///< of one long poll
   base::Duration margin{std::chrono::seconds(3)};  ///< behind it the controller counts as silent
 };
 
@@ -27,6 +28,10 @@ class ImagePuller {
   ImagePuller(ImagePullerConfig config, ControllerLink& link, ClusterView& view,
               base::Runtime& home);
 
+  /// Told of each answer what the brokers' clocks say together, and when that was.
+  void on_cluster_time(std::function<void(const protocol::ClusterTime&, base::TimePoint)> told) {
+    cluster_time_ = std::move(told);
+  }
   void start();
   /// After a registration.
   void set_epoch(model::BrokerEpoch epoch);
@@ -44,6 +49,7 @@ class ImagePuller {
   asio::awaitable<void> run();
   asio::awaitable<bool> pull();
   bool take(const protocol::PullImageResponse& answer);
+  void take_time(const protocol::PullImageResponse& answer, base::TimePoint sent);
   asio::awaitable<void> pause();
   [[nodiscard]] bool may_pull() const;
   bool fail(std::string why);
@@ -61,6 +67,7 @@ class ImagePuller {
   std::string trouble_;
   base::TimePoint trouble_since_{};
   bool trouble_told_ = false;
+  std::function<void(const protocol::ClusterTime&, base::TimePoint)> cluster_time_;
   base::WaitList changed_;
   base::TaskGroup tasks_;
 };

@@ -273,6 +273,12 @@ bool ReplicaFetcher::take(const net::Frame& frame) {
   }
   const auto& status = response->envelope.status;
   if (!status.ok()) {
+    // It stops as it should: no reason to warn of anything.
+    if (status.error() == protocol::WireError::shutting_down && trouble_.empty()) {
+      base::log_info("replication", "broker {} is about to stop; nothing is fetched from it now",
+                     leader_);
+      trouble_ = status.text;
+    }
     trouble(status.text);
     return false;
   }

@@ -14,6 +14,8 @@
 
 namespace mq::storage {
 
+class CheckedClock;
+
 /// What the identity file of a data directory says.
 struct DiskIdentity {
   base::Uuid cluster;
@@ -65,6 +67,7 @@ struct DiskConfig {
   model::BrokerId broker;
   base::Uuid incarnation;  ///< of this process
   std::string boot_id;     ///< of the machine's boot; empty: unknown
+  std::string mount_id;    ///< of the mount on which the directory lies; empty: unknown
 
   std::uint64_t tail_cache_bytes = std::uint64_t{32} << 20;  ///< per worker
   std::uint64_t index_stride_bytes = std::uint64_t{64} << 10;
@@ -94,6 +97,8 @@ struct DiskConfig {
   /// How fast finished segments are read again to find damage; 0: not at all.
   std::uint64_t scrub_bytes_per_second = 0;
   std::chrono::milliseconds scrub_interval = std::chrono::hours(24);  ///< a pass begins so often
+  /// What append times and ages go by; outlives the disk. Null: the worker's own wall clock.
+  const CheckedClock* clock = nullptr;
 };
 
 /// One partition as the metadata knows it.

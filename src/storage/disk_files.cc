@@ -156,6 +156,7 @@ std::vector<std::byte> encode_run_marker(const RunMarker& marker) {
   out.put_bytes(marker.incarnation.bytes());
   out.put_bytes(marker.disk.bytes());
   out.put_text(marker.boot_id);
+  out.put_text(marker.mount_id);
   return finished(out);
 }
 
@@ -165,6 +166,7 @@ Result<RunMarker> decode_run_marker(Bytes body) {
   marker.incarnation = take_uuid(in);
   marker.disk = take_uuid(in);
   marker.boot_id = std::string(in.take_text());
+  if (in.ok() && !in.finished()) marker.mount_id = std::string(in.take_text());
   if (!in.finished()) return malformed();
   return marker;
 }

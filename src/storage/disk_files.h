@@ -78,6 +78,7 @@ struct RunMarker {
   base::Uuid incarnation;
   base::Uuid disk;
   std::string boot_id;
+  std::string mount_id{};  ///< empty: unknown
 };
 std::vector<std::byte> encode_run_marker(const RunMarker& marker);
 Result<RunMarker> decode_run_marker(base::Bytes body);

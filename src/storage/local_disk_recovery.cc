@@ -114,7 +114,7 @@ asio::awaitable<Result<void>> LocalDisk::begin_recovery(RecoveryRun& run) {
   if (run.summary.lossy_suspect) {
     base::log_warning(
         "storage",
-        "disk {}: the machine went down without a clean stop, or this is another "
+        "disk {}: the machine, or its mount, went without a clean stop, or this is another "
         "disk or one that failed: records acknowledged with durability = memory may be missing",
         state_->path);
   }
@@ -392,7 +392,9 @@ bool LocalDisk::lossy_suspect(const Found& found) const {
   if (found.disk_failed) return true;
   if (!found.journal_is_new && (found.replay->lost || found.replay->damaged)) return true;
   if (found.checkpoint_lost || !found.run || found.run->disk != identity_.disk) return true;
-  return !found.has_clean_marker && found.run->boot_id != state_->config.boot_id;
+  const auto& config = state_->config;
+  return !found.has_clean_marker && (found.run->boot_id != config.boot_id ||
+                                     is_another_mount(found.run->mount_id, config.mount_id));
 }
 
 /// What the journal said, moved to this run's epoch where there is reason: a journal that is not

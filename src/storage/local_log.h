@@ -284,9 +284,10 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void end_retaining();
   void roll_if_old(std::int64_t now_ms);
   asio::awaitable<Result<void>> load_append_time(model::Offset base);
-  asio::awaitable<model::Offset> find_new_start(std::int64_t now_ms);
+  [[nodiscard]] std::optional<std::int64_t> retention_time_ms() const;
+  asio::awaitable<model::Offset> find_new_start(std::optional<std::int64_t> now_ms);
   [[nodiscard]] bool is_expired(const Sealed& sealed, std::uint64_t bytes_behind,
-                                std::int64_t now_ms) const;
+                                std::optional<std::int64_t> now_ms) const;
   void raise_log_start(model::Offset new_start);
   asio::awaitable<void> remove_expired();
 

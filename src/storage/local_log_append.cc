@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/mutants.h"
+#include "storage/checked_clock.h"
 #include "storage/local_log.h"
 #include "storage/storage_format.h"
 
@@ -75,9 +76,11 @@ Result<void> LocalLog::may_append(const Incoming& incoming) const {
 /// LOG-8: whatever the clock does, append times do not fall.
 std::int64_t LocalLog::append_time_of(const Incoming& incoming) const {
   if (incoming.replicated()) return incoming.parsed.append_time_ms();
-  const std::int64_t wall_clock_ms = spec_.worker->wall_clock_ms();
-  return MQ_MUTANT("append_time_follows_the_clock") ? wall_clock_ms
-                                                    : std::max(end_.append_time_ms, wall_clock_ms);
+  const auto* const clock = disk_->config.clock;
+  const std::int64_t time_ms =
+      clock ? clock->append_time_ms(*spec_.worker) : spec_.worker->wall_clock_ms();
+  return MQ_MUTANT("append_time_follows_the_clock") ? time_ms
+                                                    : std::max(end_.append_time_ms, time_ms);
 }
 
 /// Gives a batch that is the leader's own its place; another's has one.
@@ -155,7 +158,7 @@ void LocalLog::written(const AppendInfo& info, Incoming incoming) {
   if (end_.position + allocate_step_ / 2 > allocated_ && end_.position > kAllocateFrom)
     allocate_ahead();
   disk_->write_behind->appended(*dirty_, batch.batch_bytes());
-  if (end_.position - written_behind_ >= disk_->config.write_behind_bytes)
+  if (end_.position - written_behind_ >= stride_bytes())
     write_behind(Behind::whole_strides);
   if (disk_->note_appended(batch.batch_bytes())) disk_->ask_for_space_check();
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "storage/checked_clock.h"
 #include "storage/local_log.h"
 #include "storage/log_files.h"
 #include "storage/storage_format.h"
@@ -19,8 +20,8 @@ asio::awaitable<void> LocalLog::apply_retention() {
   if (failure() || stopping_ || retaining_) co_return;
   const Visit visit(*this);
   retaining_ = true;
-  const std::int64_t now_ms = spec_.worker->wall_clock_ms();
-  roll_if_old(now_ms);
+  const auto now_ms = retention_time_ms();
+  if (now_ms) roll_if_old(*now_ms);
   const Offset expired = co_await find_new_start(now_ms);
   const Offset new_start = std::max(expired, wanted_start_);
   const bool allowed = disk_->counters.invariant(new_start <= confirmed_, "LOG-10", directory_);
@@ -115,12 +116,19 @@ std::vector<FinishedSegment> LocalLog::finished_segments() const {
   return finished;
 }
 
-asio::awaitable<Offset> LocalLog::find_new_start(std::int64_t now_ms) {
+/// LOG-14. Nothing: nothing is known to be old.
+std::optional<std::int64_t> LocalLog::retention_time_ms() const {
+  const auto* const clock = disk_->config.clock;
+  return clock ? clock->retention_time_ms(*spec_.worker) : spec_.worker->wall_clock_ms();
+}
+
+asio::awaitable<Offset> LocalLog::find_new_start(std::optional<std::int64_t> now_ms) {
   Offset new_start = log_start_;
   std::uint64_t bytes_behind = bytes_on_disk();
   // Only this coroutine takes segments from the front, so the place stays right over a suspension.
   for (std::size_t i = 0; i < sealed_.size(); ++i) {
-    if (sealed_[i].last_append_time_ms < 0 && spec_.settings.retention_age.count() > 0) {
+    const bool by_age = now_ms && spec_.settings.retention_age.count() > 0;
+    if (sealed_[i].last_append_time_ms < 0 && by_age) {
       const auto loaded = co_await load_append_time(sealed_[i].base);
       if (!loaded) break;
     }
@@ -144,15 +152,15 @@ void LocalLog::roll_if_old(std::int64_t now_ms) {
 }
 
 bool LocalLog::is_expired(const Sealed& sealed, std::uint64_t bytes_behind,
-                          std::int64_t now_ms) const {
+                          std::optional<std::int64_t> now_ms) const {
   // Only what is durable and confirmed goes, so that the recovery point and the high watermark stay
   // inside the log.
   if (flusher_->recovery_point(*sync_).segment_base < sealed.end || sealed.end > confirmed_)
     return false;
   if (retention_limit_ != Offset() && sealed.end > retention_limit_) return false;
   const auto& settings = spec_.settings;
-  if (settings.retention_age.count() > 0 &&
-      now_ms - sealed.last_append_time_ms >= settings.retention_age.count())
+  if (now_ms && settings.retention_age.count() > 0 &&
+      *now_ms - sealed.last_append_time_ms >= settings.retention_age.count())
     return true;
   // What stays is never less than the limit, so the newest records are in it.
   return settings.retention_bytes > 0 && bytes_behind >= settings.retention_bytes;

@@ -28,6 +28,8 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
   for (const auto& line : membership.warnings()) response.warnings.push_back(line);
   if (const auto why = membership.image_trouble(); !why.empty())
     response.alerts.push_back({"images", 3, fmt::format("broker {}: {}", core.id, why)});
+  if (auto why = membership.clock_trouble(); !why.empty())
+    response.alerts.push_back({"clocks", 3, std::move(why)});
   if (!response.metadata_trouble.empty()) {
     response.warnings.push_back(
         response.metadata_trouble +

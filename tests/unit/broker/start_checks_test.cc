@@ -36,6 +36,28 @@ TEST(StartChecks, TheBootIdIsTheSameFromTheServiceManagerAndFromTheKernel) {
   EXPECT_EQ(read_boot_id(files, nullptr).size(), 32U);
 }
 
+TEST(StartChecks, MountsComeFromAFileThatWasWrittenOutside) {
+  base::PosixFileSystem files;
+  const std::vector<std::string> directories{"/tmp", "/proc", "/no/such/directory"};
+  const auto lines = mount_lines(directories);
+  EXPECT_EQ(read_mount_ids(files, nullptr, directories), std::vector<std::string>(3));
+  EXPECT_EQ(read_mount_ids(files, "/no/such/file", directories), std::vector<std::string>(3));
+
+  testing::SimFileSystem written;
+  const std::string text = "12 /tmp\n\nwhatever\n13 /data with a blank\n";
+  const auto file = written.open("/mounts", base::OpenMode::create);
+  ASSERT_TRUE(file);
+  const base::Bytes bytes = base::as_bytes(text);
+  ASSERT_TRUE((*file)->write_at(std::span(&bytes, 1), 0));
+  EXPECT_THAT(read_mount_ids(written, "/mounts", {"/tmp", "/proc", "/data with a blank"}),
+              ElementsAre("12", "", "13"));
+  if (lines.empty()) GTEST_SKIP() << "the kernel does not number mounts for ever";
+  EXPECT_THAT(lines, HasSubstr(" /tmp\n"));
+  EXPECT_THAT(lines, ::testing::Not(HasSubstr("/no/such")));
+  EXPECT_EQ(mount_lines({"/tmp"}), mount_lines({"/tmp"}));
+  EXPECT_NE(lines.substr(0, lines.find(' ')), mount_lines({"/proc"}).substr(0, lines.find(' ')));
+}
+
 TEST(StartChecks, EachOddityIsOneLine) {
   EXPECT_THAT(start_warnings(bound_to("127.0.0.1"), {true, 131'072}),
               ElementsAre("the broker runs as root; it needs no privileges"));

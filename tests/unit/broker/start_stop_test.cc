@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/log.h"
 #include "data_client.h"
+#include "metadata/node_values.h"
+#include "metadata/znode_layout.h"
 
 namespace mq::broker {
 namespace {
@@ -189,6 +192,55 @@ TEST(BrokerStop, ProcessDeathLosesNothingAcknowledged) {
   EXPECT_FALSE(world.broker->recovery().clean);
   auto client = greeted(world);
   EXPECT_EQ(testing::fetch(client, {{from(id, 0)}}).results[0].high_watermark, Offset(10));
+}
+
+/// Broker 2 has been there, and the topic has a copy on it.
+void give_it_a_copy_elsewhere(BrokerWorld& world) {
+  metadata::BrokerEpochValue other;
+  other.incarnation = base::Uuid::from_random(8, 9);
+  other.advertised = {"broker-2", 9500};
+  world.metadata->nodes[metadata::layout::broker_epoch(model::BrokerId(2))].value =
+      metadata::encode(other);
+}
+
+TEST(BrokerStop, EndsInBoundedTimeWhileTheMetadataStoreHangsAndNamesWhatItStillLeads) {
+  BrokerWorld world;
+  std::vector<std::string> lines;
+  base::set_log_sink(
+      [&](base::LogLevel, std::string_view, std::string_view text) { lines.emplace_back(text); });
+  ASSERT_TRUE(world.start());
+  give_it_a_copy_elsewhere(world);
+  ASSERT_TRUE(world.stop());
+  ASSERT_TRUE(world.start());
+  auto client = greeted(world);
+  protocol::CreateTopicsRequest request;
+  request.topics.emplace_back().name = "orders";
+  request.topics.back().partitions = 1;
+  request.topics.back().replicas = 2;
+  ASSERT_TRUE(
+      client.call(protocol::ApiKey::create_topics, protocol::encode(request)).status().ok());
+  world.run_for(seconds(2));
+
+  // The controller reads the brokers anew, as it does every minute, and the hand-over waits behind.
+  world.metadata->slower_by = std::chrono::hours(2);
+  world.run_for(seconds(70));
+  const auto began = world.simulator.now();
+  const auto stopped = run(world.simulator, world.broker->stop());
+  EXPECT_LT(world.simulator.now() - began,
+            world.limits.hand_over_timeout + 2 * world.limits.drain_timeout + seconds(1));
+  const auto named = std::ranges::find_if(lines, [](const auto& line) {
+    return line.find("was not handed over within 5 s") != std::string::npos;
+  });
+  ASSERT_NE(named, lines.end());
+  EXPECT_THAT(*named, HasSubstr("orders-0"));
+  EXPECT_FALSE(stopped);
+  EXPECT_THAT(lines.back(), HasSubstr("did not end within 10 s"));
+
+  // A process ends here; this one lets everything come to its end.
+  world.metadata->slower_by = {};
+  world.run_for(std::chrono::hours(20));
+  world.broker.reset();
+  base::set_log_sink({});
 }
 
 }  // namespace

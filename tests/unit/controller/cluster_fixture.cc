@@ -125,15 +125,17 @@ asio::awaitable<void> FakeBroker::run() {
 
 asio::awaitable<bool> FakeBroker::pull() {
   if (!candidate.leader() || !member.registered()) co_return false;
-  auto* const leader = cluster_.controller(candidate.leader()->broker);
+  auto* const leader = cluster_.controller(candidate.leader()->broker, id);
   if (leader == nullptr) co_return false;
   const auto epoch = member.epoch();
   protocol::PullImageRequest request;
   request.broker = id;
   request.broker_epoch = epoch.value();
   request.have_version = version;
+  request.wall_clock_ms = cluster_.runtime_.wall_clock_ms() + clock_ahead_ms;
   const auto answer = co_await leader->pull(std::move(request), cluster_.runtime_.now() + kPull);
   if (dead_ || cut_ || !answer.envelope.status.ok()) co_return false;
+  cluster_time = answer.cluster_time;
   const bool again = answer.version >> 32 != version >> 32 || epoch != reported_under_;
   if (again) {
     for (const auto& [partition, last] : logs_.last_epoch) add_report(partition);
@@ -209,7 +211,7 @@ void FakeBroker::add_report(const model::PartitionId& partition) {
 asio::awaitable<bool> FakeBroker::report() {
   if (reports_.empty() && deleted_.empty()) co_return true;
   auto* const leader =
-      candidate.leader() ? cluster_.controller(candidate.leader()->broker) : nullptr;
+      candidate.leader() ? cluster_.controller(candidate.leader()->broker, id) : nullptr;
   if (leader == nullptr) co_return false;
   protocol::ReportReplicasRequest request;
   request.broker = id;
@@ -256,8 +258,9 @@ FakeBroker& Cluster::broker(int id) {
   throw std::runtime_error("no such broker");
 }
 
-controller::Controller* Cluster::controller(model::BrokerId id) {
+controller::Controller* Cluster::controller(model::BrokerId id, int asking) {
   for (const auto& broker : brokers_) {
+    if (broker->id != asking && !broker->hears_others) continue;
     if (broker->id == id.value() && broker->reachable() && broker->candidate.controller())
       return broker->candidate.controller();
   }

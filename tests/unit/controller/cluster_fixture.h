@@ -68,8 +68,11 @@ class FakeBroker {
   std::unique_ptr<metadata::MetadataStore> store;
   controller::Member member;
   controller::Candidate candidate;
-  bool pulling = true;    ///< false: it hangs, and neither pulls nor reports
-  bool reporting = true;  ///< false: it pulls only
+  bool pulling = true;                 ///< false: it hangs, and neither pulls nor reports
+  bool reporting = true;               ///< false: it pulls only
+  bool hears_others = true;            ///< false: as a controller it gets no request of theirs
+  std::int64_t clock_ahead_ms = 0;     ///< of its wall clock
+  protocol::ClusterTime cluster_time;  ///< what the last pull said
   std::uint64_t version = 0;
 
  private:
@@ -107,7 +110,8 @@ class Cluster : public ::testing::Test {
   void start(int brokers);
   FakeBroker& broker(int id);
   /// Of the process that is elected and can be reached; null while there is none.
-  controller::Controller* controller(model::BrokerId id);
+  /// What `asking` reaches of it.
+  controller::Controller* controller(model::BrokerId id, int asking);
   FakeBroker* controlling();
   controller::Controller& wait_for_controller();
 

@@ -128,18 +128,22 @@ TEST_F(ProducerIdsTest, AnUnknownOutcomeGivesNothingOut) {
   EXPECT_EQ(*next(*one), 1000);  // the block was taken, and nobody has it
 }
 
-// New producers are let in while the store is away.
+// New producers are let in while the store is away, thousands of them.
 TEST_F(ProducerIdsTest, ABlockIsKeptInStock) {
+  static_assert(ProducerIds::kStockBlock >= 100'000);
   const auto one = process(true);
   one->ids.start();
   simulator_.run_for(std::chrono::seconds(1));
   state_->fault = [](bool) { return StoreFault::unavailable; };
   std::set<std::int64_t> ids;
-  for (std::int64_t i = 0; i < ProducerIds::kBlock; ++i) {
+  for (std::int64_t i = 0; i < ProducerIds::kStockBlock; ++i) {
     const auto id = next(*one);
     ASSERT_TRUE(id) << i;
     EXPECT_TRUE(ids.insert(*id).second);
   }
+  // It is bounded: two blocks at most are lost with a process.
+  const auto value = metadata::decode_producer_ids(state_->nodes.at(std::string(kNode)).value);
+  EXPECT_LE(value->next_id, 2 * ProducerIds::kStockBlock);
   state_->fault = nullptr;
   simulator_.run_for(std::chrono::seconds(3));
   state_->fault = [](bool) { return StoreFault::unavailable; };

@@ -189,7 +189,7 @@ inline InitProducerResponse sample(InitProducerResponse*) {
 }
 
 inline PullImageRequest sample(PullImageRequest*) {
-  return {sample_request_envelope(), 2, 17, (std::uint64_t{4} << 32) | 9};
+  return {sample_request_envelope(), 2, 17, (std::uint64_t{4} << 32) | 9, 1'800'000'000'123};
 }
 inline PullImageResponse sample(PullImageResponse*) {
   const model::IsrMember one{model::BrokerId(1), model::BrokerEpoch(16)};
@@ -206,7 +206,9 @@ inline PullImageResponse sample(PullImageResponse*) {
            {"plain", sample_uuid(5), {}, {}, 0}},
           {sample_uuid(6), sample_uuid(7)},
           {{sample_uuid(6), {1, 3}}, {sample_uuid(8), {}}},
-          {{"/topics/lost", "lost", "it does not parse"}, {"/topics/%", "", "no topic"}}};
+          {{"/topics/lost", "lost", "it does not parse"}, {"/topics/%", "", "no topic"}},
+          {ClockVerdict::agreed, 1'800'000'000'456, 0, 3},
+          1'999};
 }
 inline ReportReplicasRequest sample(ReportReplicasRequest*) {
   return {sample_request_envelope(),
