@@ -137,6 +137,7 @@ class RecordsGivenUp(Replicated):
     def test_a_topic_that_would_rather_lose_records_says_which(self):
         self.wait_until_whole()
         self.assertEqual(self.ctl("produce", TOPIC, "--acks", "all", stdin=b"kept\n").code, 0)
+        time.sleep(6)  # how far it was confirmed is written down every five seconds
         leader = self.partitions()[0]["leader"]
         others = [number for number in self.nodes if number != leader]
         for number in others:
