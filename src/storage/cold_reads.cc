@@ -5,11 +5,6 @@
 namespace mq::storage {
 namespace {
 
-/// A step of a turn that has the disk to itself. A drive goes on with what lies behind a read as
-/// long as the next one is waiting already; between two reads it turns to what it has to write.
-constexpr std::size_t kStepBytes = std::size_t{8} << 20;
-/// The same while groups of the journal wait for it: a seek there and back costs about 2 MiB.
-constexpr std::size_t kStepBytesBesideGroups = std::size_t{4} << 20;
 constexpr std::size_t kStepsPerSlot = 1;
 /// Groups are no longer expected when so long none came.
 constexpr auto kGroupsExpected = std::chrono::seconds(1);
@@ -17,13 +12,13 @@ constexpr auto kGroupsExpected = std::chrono::seconds(1);
 constexpr auto kSlowStep = std::chrono::milliseconds(5);
 /// Groups that take less leave no time that a slot could use better: no head has to move.
 constexpr auto kSlowGroup = std::chrono::milliseconds(4);
-/// What groups get of the head for each step of a reader, in halves of the step's time: a writer
-/// whose few batches under way make small groups gets many of them between two steps.
-constexpr int kGroupsShareInHalves = 3;
+/// What groups get of the head for each step, as a part of its time: a writer whose few batches
+/// under way make small groups gets some of them between two steps.
+constexpr int kGroupsShare = 2;
 /// Readers go on earlier when so long no group came.
 constexpr auto kGroupsGap = std::chrono::milliseconds(10);
 /// A group waits no longer than this for readers, whatever holds them up.
-constexpr auto kHoldMax = std::chrono::milliseconds(50);
+constexpr auto kHoldMax = std::chrono::milliseconds(250);
 
 }  // namespace
 
@@ -93,11 +88,6 @@ void ColdReads::note_step_locked(base::Duration took) {
 
 std::size_t ColdReads::turns_max_locked() const { return step_time_ >= kSlowStep ? 1 : kTurnsMax; }
 
-std::size_t ColdReads::step_bytes() {
-  std::lock_guard lock(mutex_);
-  return groups_expected_locked() ? kStepBytesBesideGroups : kStepBytes;
-}
-
 bool ColdReads::groups_expected_locked() const {
   return shares_head_ && group_time_ >= kSlowGroup &&
          (group_ || group_running_ || home_.now() - group_began_ < kGroupsExpected);
@@ -105,7 +95,7 @@ bool ColdReads::groups_expected_locked() const {
 
 bool ColdReads::takes_turns() const {
   std::lock_guard lock(mutex_);
-  return readers_ > 0 && groups_expected_locked();
+  return groups_expected_locked();
 }
 
 /// A group waits, and the readers have had theirs.
@@ -154,7 +144,7 @@ std::function<void()> ColdReads::freed_locked() {
   if (reading_ > 0 || !group_) return {};
   begin_group_locked();
   groups_slot_ = true;
-  groups_until_ = group_began_ + step_time_ * kGroupsShareInHalves / 2;
+  groups_until_ = group_began_ + step_time_ / kGroupsShare;
   return std::exchange(group_, nullptr);
 }
 

@@ -19,16 +19,19 @@ namespace mq::storage {
 ///
 /// On a disk whose journal has to wait for the same head, readers and groups take it by turns: a
 /// group waits for the reader's step under way, and the reader then for groups, for half as long
-/// again as its step took, or until no more of them come. Neither starves, and the head does not
-/// move between them with every request. What is written behind takes its turns among the readers
-/// then, a stride at a time.
+/// as its step took, or until no more of them come. Neither starves, and the head does not move
+/// between them with every request. What is written behind takes its turns there as well, a stride
+/// at a time, also when nobody reads: else a group waits for all strides that are under way.
 ///
 /// Thread-safe. As a DiskExecutor it takes work of one step; run() resumes the caller at home.
 class ColdReads final : public base::DiskExecutor, public std::enable_shared_from_this<ColdReads> {
  public:
-  /// Reads at most step_bytes(); true while there is more to do.
+  /// Reads at most kStepBytes; true while there is more to do.
   using Step = std::function<bool()>;
   static constexpr std::size_t kTurnsMax = 2;
+  /// A drive goes on with what lies behind a read as long as the next one is waiting already;
+  /// between two reads it turns to what it has to write, so a step is one read and a long one.
+  static constexpr std::size_t kStepBytes = std::size_t{16} << 20;
 
   /// `shares_head`: the journal lies on the same disk. Everything given outlives the last turn.
   ColdReads(base::DiskExecutor& threads, base::Runtime& home, bool shares_head);
@@ -40,7 +43,7 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   [[nodiscard]] base::DiskExecutor& background() noexcept { return background_; }
   /// For strides of write-behind, a step each, which are no readers.
   [[nodiscard]] base::DiskExecutor& strides() noexcept { return strides_; }
-  /// Readers and groups take the head by turns at present, so that strides should, too.
+  /// Groups have to wait for a head at present, so that strides should be written by turns.
   [[nodiscard]] bool takes_turns() const;
 
   /// Calls `begin` once the head is free for a group of the journal: now, or when the readers have
@@ -48,8 +51,6 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   void before_group(std::function<void()> begin);
   void after_group();
 
-  /// How much a step may read at once: all of a turn, unless groups of the journal wait for it.
-  [[nodiscard]] std::size_t step_bytes();
   /// Turns of readers under way or waiting.
   [[nodiscard]] std::size_t readers() const;
 

@@ -38,6 +38,11 @@ class DiskState {
   base::DiskExecutor& append_threads;
   base::DiskExecutor& sync_threads;
 
+  /// Where something long is written: in turn with those who read, when the head is shared so.
+  [[nodiscard]] base::DiskExecutor& writers_turn() const {
+    return cold_reads->takes_turns() ? cold_reads->strides() : executor;
+  }
+
   /// An append took `took` until `now`, on whatever thread. Any thread.
   void note_append_time(base::TimePoint now, base::Duration took) noexcept;
   /// One of the last second's appends slept: they go through the append thread until none does, so

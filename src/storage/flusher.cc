@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/mutants.h"
+#include "storage/journal_format.h"
 
 namespace mq::storage {
 namespace {
@@ -19,6 +20,9 @@ constexpr auto kShortStep = std::chrono::milliseconds(40);
 constexpr auto kLongStep = std::chrono::milliseconds(250);
 /// And so many bytes, or one log.
 constexpr std::uint64_t kStepBytes = std::uint64_t{8} << 20;
+/// A log with so much to write has it written before its step begins, since in the step nothing is
+/// appended to it. With less, that would cost a seek more and save nothing.
+constexpr std::uint64_t kWriteFirst = std::uint64_t{1} << 20;
 
 bool is_behind(const SyncPoint& point, const SyncPoint& other) {
   return std::tie(point.offset, point.segment_base, point.position) <
@@ -36,6 +40,11 @@ Flusher::Flusher(std::shared_ptr<DiskState> disk)
 Result<void> Flusher::hold(const std::string& path) {
   MQ_TRY(held_, disk_->files.open(path, base::OpenMode::read));
   return {};
+}
+
+/// By a file in which nothing is ever written, so that the file system has nothing to add.
+void Flusher::empty_cache() {
+  if (held_ && !disk_->failed()) static_cast<void>(sync_file(*held_, disk_->path));
 }
 
 void Flusher::request(const std::shared_ptr<LogSync>& log, const SyncPoint& end) {
@@ -187,13 +196,17 @@ void Flusher::submit_round() {
 void Flusher::run_round() {
   LogSyncs logs;
   LogSyncs step;
+  bool is_prepared = false;
   {
     std::lock_guard lock(mutex_);
     put_off_locked();
     logs.swap(queue_);
-    step = take_step_locked();
+    step = std::exchange(prepared_, {});
+    is_prepared = !step.empty();
+    if (!is_prepared) step = take_step_locked();
   }
   sync_all(logs);
+  if (!is_prepared && prepare(step)) return;
   auto jobs = take_jobs(step, true);
   if (jobs.empty()) return end_round();
   begin_step(std::move(jobs));
@@ -202,7 +215,8 @@ void Flusher::run_round() {
 void Flusher::end_round() {
   {
     std::lock_guard lock(mutex_);
-    round_running_ = (!queue_.empty() || !without_hurry_.empty()) && !disk_->failed();
+    const bool more = !queue_.empty() || !without_hurry_.empty() || !prepared_.empty();
+    round_running_ = more && !disk_->failed();
     if (!round_running_) return;
   }
   submit_round();
@@ -243,6 +257,57 @@ Flusher::LogSyncs Flusher::take_step_locked() {
     step.back()->queued_for_step_ = false;
   }
   return step;
+}
+
+/// Has written what there is much of before the step begins, in turn with those who read; what
+/// is in a hurry comes in between. False: there is nothing of the kind.
+bool Flusher::prepare(const LogSyncs& step) {
+  auto stretches = stretches_before(step);
+  if (stretches.empty() || disk_->failed()) return false;
+  const bool by_turns = disk_->cold_reads->takes_turns();
+  auto write = [self = shared_from_this(), stretches = std::move(stretches), step, by_turns] {
+    self->write_back(stretches);
+    if (by_turns) self->empty_cache();
+    {
+      std::lock_guard lock(self->mutex_);
+      self->prepared_ = step;
+    }
+    self->submit_round();
+  };
+  disk_->writers_turn().submit(std::move(write));
+  return true;
+}
+
+/// Whole blocks above the recovery point only: no sync that is done or under way has to do with
+/// them, so no power cut in the middle of writing one takes anything that counts as synced.
+std::vector<Flusher::Stretch> Flusher::stretches_before(const LogSyncs& step) const {
+  std::vector<Stretch> stretches;
+  std::lock_guard lock(mutex_);
+  if (hurry_ || step_logs_ >= kNoHeadFrom) return stretches;
+  for (const auto& log : step) {
+    if (log->closed_ || log->dirty_->now() < kWriteFirst) continue;
+    const SyncPoint& reached = log->reached_.recovery_point;
+    const auto add = [&](const std::shared_ptr<base::File>& file, model::Offset base,
+                         std::uint64_t upto) {
+      const std::uint64_t from = base == reached.segment_base ? reached.position : 0;
+      const std::uint64_t first =
+          (from + kJournalBlockBytes - 1) / kJournalBlockBytes * kJournalBlockBytes;
+      const std::uint64_t end = upto / kJournalBlockBytes * kJournalBlockBytes;
+      if (file && first < end) stretches.push_back({file, first, end - first, log->directory_});
+    };
+    for (const auto& sealing : log->sealing_)
+      add(sealing.file, sealing.segment.base_offset, sealing.segment.bytes);
+    add(log->active_, log->target_.segment_base, log->target_.position);
+  }
+  return stretches;
+}
+
+void Flusher::write_back(const std::vector<Stretch>& stretches) {
+  for (const auto& one : stretches) one.file->start_write_back(one.from, one.bytes);
+  for (const auto& one : stretches) {
+    const auto written = one.file->finish_write_back(one.from, one.bytes);
+    if (!written) return disk_->fail("sync_file_range", one.directory, written.error());
+  }
 }
 
 /// First all of them go to the disk, which puts them in order; then all are synced at once: the

@@ -76,6 +76,10 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   /// thread, before anything is written.
   Result<void> hold(const std::string& path);
 
+  /// What the drive has been given leaves its cache. Says nothing about durability. On a disk
+  /// thread.
+  void empty_cache();
+
   /// Everything up to `end` is written; make it durable soon.
   void request(const std::shared_ptr<LogSync>& log, const SyncPoint& end);
   using Wanted = std::vector<std::pair<std::shared_ptr<LogSync>, SyncPoint>>;
@@ -160,9 +164,19 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   void put_off_locked();
   void sync_all(const LogSyncs& logs);
   LogSyncs take_step_locked();
+  bool prepare(const LogSyncs& step);
+  void prepared(LogSyncs step);
   void begin_step(std::vector<Job> jobs);
   void sync_one(Step& step, Job& job);
   void end_round();
+  struct Stretch {
+    std::shared_ptr<base::File> file;
+    std::uint64_t from = 0;
+    std::uint64_t bytes = 0;
+    std::string directory;
+  };
+  std::vector<Stretch> stretches_before(const LogSyncs& step) const;
+  void write_back(const std::vector<Stretch>& stretches);
   static void start_write_back(const Job& job);
   Result<void> finish_write_back(const Job& job);
   void note_step(std::size_t logs, base::Duration waited);
@@ -181,6 +195,7 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   mutable std::mutex mutex_;  // guards everything below and the contents of every LogSync
   LogSyncs queue_;
   std::deque<std::shared_ptr<LogSync>> without_hurry_;
+  LogSyncs prepared_;      // the next step, whose bytes are mostly on the disk
   std::size_t step_logs_;  // so many of them at once
   bool round_running_ = false;
   bool hurry_ = false;

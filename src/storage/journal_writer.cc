@@ -18,9 +18,10 @@ constexpr std::uint64_t kBypassShare = 8;
 constexpr std::uint64_t kRecoveryPointEntryBytes = kJournalEntryHeaderBytes + 44;
 constexpr std::uint64_t kSnapshotLogBytes = kJournalEntryHeaderBytes + 149;
 constexpr std::uint64_t kSnapshotShare = 8;
-/// The first piece is there soon, and groups wait for no more than is written in some turns; the
-/// others are larger, since each costs the file system a commit.
+/// A file grows in pieces of so many times the first one, since each costs the file system a
+/// commit; where groups wait for a head they wait for one of one.
 constexpr std::uint64_t kGrowPieces = 4;
+constexpr auto kSlowGroups = std::chrono::milliseconds(4);
 /// A file that is so much smaller than the largest is as good as none.
 constexpr std::uint64_t kUsefulShare = 4;
 constexpr auto kMakeFileAgain = std::chrono::seconds(10);
@@ -471,7 +472,7 @@ void Journal::begin_file(std::uint32_t number, std::uint64_t first, std::uint64_
 
 /// Piece by piece, so that the disk's other work comes between.
 void Journal::grow_later(JournalGrowth growth, std::shared_ptr<base::FileLock> disk_lock) {
-  disk_->executor.submit(
+  disk_->writers_turn().submit(
       [self = shared_from_this(), growth, disk_lock = std::move(disk_lock)]() mutable {
         self->grow(growth);
         if (!growth.ended()) self->grow_later(std::move(growth), std::move(disk_lock));
@@ -479,11 +480,14 @@ void Journal::grow_later(JournalGrowth growth, std::shared_ptr<base::FileLock> d
 }
 
 void Journal::grow(JournalGrowth& growth) {
-  const bool wanted = [&] {
+  bool wanted = false;
+  std::uint64_t pieces = 1;
+  {
     std::lock_guard lock(mutex_);
-    return !ended_ && !conclude_ && !disk_->failed();
-  }();
-  auto grown = wanted ? grow_journal_file(growth, kGrowPieces * disk_->config.journal_grow_bytes)
+    wanted = !ended_ && !conclude_ && !disk_->failed();
+    if (group_time_ < kSlowGroups) pieces = kGrowPieces;
+  }
+  auto grown = wanted ? grow_journal_file(growth, pieces * disk_->config.journal_grow_bytes)
                       : Result<void>(make_error_code(base::BaseErrc::no_space));
   if (!grown) growth.bytes_wanted = growth.bytes;
   if (!grown && grown.error() != make_error_code(base::BaseErrc::no_space))

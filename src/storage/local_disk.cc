@@ -33,9 +33,13 @@ std::shared_ptr<Flusher> with_write_behind(const std::shared_ptr<DiskState>& sta
     const auto reads = held.lock();
     return reads && reads->takes_turns() ? &reads->strides() : nullptr;
   };
+  auto flusher = std::make_shared<Flusher>(state);
+  hooks.turn_ends = [held = std::weak_ptr(flusher)] {
+    if (const auto syncs = held.lock()) syncs->empty_cache();
+  };
   state->write_behind = std::make_shared<WriteBehind>(
       state->executor, state->counters, state->config.dirty_bytes_max, std::move(hooks));
-  return std::make_shared<Flusher>(state);
+  return flusher;
 }
 
 }  // namespace

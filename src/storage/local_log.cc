@@ -2,10 +2,21 @@
 
 #include <algorithm>
 
+#include "base/crc32c.h"
 #include "storage/journal_state.h"
 #include "storage/storage_format.h"
 
 namespace mq::storage {
+namespace {
+
+/// In eighths of a stride, by the partition.
+std::uint64_t first_stride(const model::PartitionId& id, std::uint64_t bytes) {
+  constexpr std::uint64_t kPlaces = 8;
+  const std::uint64_t place = base::crc32c(base::as_bytes(id.text())) % kPlaces + 1;
+  return std::max<std::uint64_t>(bytes * place / kPlaces, 1);
+}
+
+}  // namespace
 
 using model::LeaderEpoch;
 using model::Offset;
@@ -55,6 +66,7 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
       active_index_from_(recovered.active_index_from),
       active_times_(std::move(recovered.active_times)),
       allocate_step_(kAllocateStepMin),
+      first_stride_(first_stride(spec_.id, disk_->config.write_behind_bytes)),
       tail_(tail_budget) {
   problem_ = std::move(recovered.problem);
   if (failure_) return;

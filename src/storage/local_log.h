@@ -106,6 +106,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   enum class Behind { whole_strides, everything };
   /// Has what may be written back written back.
   void write_behind(Behind how);
+  [[nodiscard]] std::uint64_t stride_bytes() const;
   /// Asks for a sync of everything written, whatever the durability.
   void request_sync();
   void request_sync_without_hurry();
@@ -358,6 +359,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   base::TimePoint allocate_looked_at_{};
   std::uint64_t allocate_looked_at_position_ = 0;
   std::uint64_t written_behind_ = 0;
+  const std::uint64_t first_stride_;  // of a file
   std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
   bool writing_ = false;     // a disk thread appends
   bool imaging_ = false;     // an append waits for an image, or was not made behind one yet

@@ -158,8 +158,7 @@ void LocalLog::written(const AppendInfo& info, Incoming incoming) {
   if (end_.position + allocate_step_ / 2 > allocated_ && end_.position > kAllocateFrom)
     allocate_ahead();
   disk_->write_behind->appended(*dirty_, batch.batch_bytes());
-  if (end_.position - written_behind_ >= stride_bytes())
-    write_behind(Behind::whole_strides);
+  if (end_.position - written_behind_ >= stride_bytes()) write_behind(Behind::whole_strides);
   if (disk_->note_appended(batch.batch_bytes())) disk_->ask_for_space_check();
 }
 

@@ -83,6 +83,12 @@ asio::awaitable<bool> LocalLog::image_first() {
   co_return true;
 }
 
+/// Logs that grow side by side would all be due at once, and whoever syncs then waits for all of
+/// them: so their strides begin at different places.
+std::uint64_t LocalLog::stride_bytes() const {
+  return written_behind_ == 0 ? first_stride_ : disk_->config.write_behind_bytes;
+}
+
 /// Nothing of `disk` topics goes before the journal has it, and the block that it begins in.
 void LocalLog::write_behind(Behind how) {
   if (failure_) return;
@@ -95,7 +101,7 @@ void LocalLog::write_behind(Behind how) {
   const bool small = how == Behind::everything || disk_->config.write_behind_bytes < kStrideUnit;
   const std::uint64_t unit = small ? kJournalBlockBytes : kStrideUnit;
   upto = upto / unit * unit;
-  const std::uint64_t least = how == Behind::everything ? 1 : disk_->config.write_behind_bytes;
+  const std::uint64_t least = how == Behind::everything ? 1 : stride_bytes();
   if (upto < written_behind_ + least || flusher_->awaits_image(*sync_)) return;
   WriteBehind::Stride stride;
   stride.file = active_;

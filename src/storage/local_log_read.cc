@@ -63,7 +63,7 @@ class LocalLog::ColdTurn {
     auto& clock = log_.disk_->home;
     const auto began = clock.now();
     const auto rest = buffer_.bytes().first(bytes_).subspan(loaded_);
-    const auto into = rest.first(std::min(rest.size(), log_.disk_->cold_reads->step_bytes()));
+    const auto into = rest.first(std::min(rest.size(), ColdReads::kStepBytes));
     const auto got = wanted_.file->read_uncached_at(into, wanted_.read.position + loaded_);
     if (!got) return end(got.error());
     took_ += clock.now() - began;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "storage/batch_head.h"
+#include "storage/cold_reads.h"
 
 namespace mq::storage {
 namespace {
@@ -11,7 +12,7 @@ using model::Offset;
 
 /// On a turning disk a seek costs as much time as reading 1 MiB.
 constexpr std::size_t kTurnBytesMin = std::size_t{1} << 20;
-constexpr std::size_t kTurnBytesMax = std::size_t{8} << 20;
+constexpr std::size_t kTurnBytesMax = ColdReads::kStepBytes;
 
 /// A copy, so that a slow connection holds on to what it was given and not to the whole piece.
 void copy_into(ReadResult& result, base::Bytes bytes) {

@@ -57,6 +57,7 @@ void WriteBehind::write_in_turn(base::DiskExecutor& turns, Stride stride) {
   turns.submit([self = shared_from_this(), stride = std::move(stride)] {
     stride.file->start_write_back(stride.position, stride.bytes);
     self->finish(stride);
+    self->hooks_.turn_ends();
     self->threads_.submit([self] { self->run(); });
   });
 }

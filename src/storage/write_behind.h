@@ -47,6 +47,9 @@ class WriteBehind final : public std::enable_shared_from_this<WriteBehind> {
     std::function<void(const base::Error&)> failed;
     /// Where strides wait for their turn at a head that others want as well; null: they need not.
     std::function<base::DiskExecutor*()> turns;
+    /// What was written in such a turn leaves the drive's cache in it: whoever syncs next would
+    /// have to wait for that. On a disk thread.
+    std::function<void()> turn_ends;
   };
 
   WriteBehind(base::DiskExecutor& threads, base::Counters& counters, std::uint64_t budget,

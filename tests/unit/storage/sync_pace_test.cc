@@ -158,6 +158,52 @@ TEST(SyncPace, LogsOfAStepTakeAppendsBehindIt) {
   }
 }
 
+TEST(SyncPace, MuchOfALogIsWrittenBeforeItsStep) {
+  StorageWorld world;
+  world.config.memory_sync_interval = std::chrono::seconds(1);
+  world.config.write_behind_bytes = 64u << 20;
+  world.config.journal_file_bytes_min = world.config.journal_file_bytes_max = 64u << 20;
+  world.config.journal_bypass_bytes = 8u << 20;
+  world.settings.segment_bytes = 64u << 20;
+  world.start(1);
+  for (int i = 0; i < 30; ++i) world.append(1, 100'000);
+  std::vector<bool> taken;  // appends, while it was written and while it was synced
+  world.files->on_sync([&](FileOperation operation, const std::string& path) {
+    if (path != world.segment(0, 0)) return;
+    if (operation == FileOperation::write_back || operation == FileOperation::sync)
+      taken.push_back(world.log(0).appends_inline());
+  });
+  world.pass(std::chrono::seconds(3));
+  world.files->on_sync({});
+  ASSERT_GE(taken.size(), 2U);
+  EXPECT_TRUE(taken.front());
+  EXPECT_FALSE(taken.back());
+}
+
+/// Logs that grow side by side are not all due for a stride at once.
+TEST(SyncPace, StridesOfLogsThatGrowSideBySideBeginAtDifferentPlaces) {
+  constexpr int kLogs = 16;
+  StorageWorld world;
+  world.settings.durability = model::Durability::memory;
+  world.config.write_behind_bytes = 8u << 20;
+  world.config.dirty_bytes_max = std::uint64_t{1} << 30;
+  world.settings.segment_bytes = 64u << 20;
+  world.start(kLogs);
+  std::set<int> rounds;  // in which a log was written for the first time
+  std::set<std::string> seen;
+  int round = 0;
+  world.files->on_sync([&](FileOperation operation, const std::string& path) {
+    if (operation == FileOperation::write_back && seen.insert(path).second) rounds.insert(round);
+  });
+  for (; round < 90; ++round) {
+    for (int i = 0; i < kLogs; ++i) world.append(1, 100'000, i);
+    world.pass(milliseconds(1));
+  }
+  world.files->on_sync({});
+  EXPECT_EQ(seen.size(), static_cast<std::size_t>(kLogs));
+  EXPECT_GT(rounds.size(), 4U);
+}
+
 TEST(SyncPace, WhatIsSyncedIsNotSyncedAgain) {
   StorageWorld world;
   world.config.memory_sync_interval = std::chrono::seconds(1);

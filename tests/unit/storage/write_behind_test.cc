@@ -26,6 +26,7 @@ struct WriteBehindTest : ::testing::Test {
   int asked = 0;
   base::Error failed;
   base::DiskExecutor* turns = nullptr;  // where strides wait for the head, if they have to
+  int turns_ended = 0;
   std::shared_ptr<WriteBehind> behind;
 
   void SetUp() override {
@@ -34,6 +35,7 @@ struct WriteBehindTest : ::testing::Test {
     hooks.more = [this] { ++asked; };
     hooks.failed = [this](const base::Error& error) { failed = error; };
     hooks.turns = [this] { return turns; };
+    hooks.turn_ends = [this] { ++turns_ended; };
     behind = std::make_shared<WriteBehind>(threads, counters, 64 * kMiB, std::move(hooks));
   }
   void write(std::uint64_t position, std::uint64_t bytes) {
@@ -82,10 +84,12 @@ TEST_F(WriteBehindTest, StridesWaitForTheirTurnWhileOthersWantTheHead) {
   for (std::uint64_t at = 0; at < 8; at += 4) write(at * kMiB, 4 * kMiB);
   simulator.run_for(std::chrono::seconds(1));
   EXPECT_EQ(counted.turns, 2);
+  EXPECT_EQ(turns_ended, 2);
   turns = nullptr;
   write(8 * kMiB, 4 * kMiB);
   simulator.run_for(std::chrono::seconds(1));
   EXPECT_EQ(counted.turns, 2);
+  EXPECT_EQ(turns_ended, 2);
   EXPECT_EQ(behind->dirty(), 0u);
 }
 
