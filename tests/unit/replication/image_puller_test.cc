@@ -131,6 +131,22 @@ TEST_F(ImagePullerTest, ARefusalWaitsForTheNextRegistration) {
   refusal = protocol::WireError::stale_broker_epoch;
   begin();
   run_for(5s);
+// It may not serve yet when this broker hears of it, and whatever was tried before was somebody
+// else.
+TEST_F(ImagePullerTest, ANewControllerIsAskedAgainAtShortIntervals) {
+  begin();
+  run_for(1s);
+  away = true;
+  link.wake();
+  run_for(60s);
+  puller.try_now();
+  run_for(1ms);
+  away = false;
+  newest = version(2, 1);
+  run_for(200ms);
+  EXPECT_EQ(view.version(), version(2, 1));
+}
+
   EXPECT_FALSE(view.image());
   refusal.reset();
   puller.set_epoch(model::BrokerEpoch(8));
@@ -138,6 +154,7 @@ TEST_F(ImagePullerTest, ARefusalWaitsForTheNextRegistration) {
   EXPECT_TRUE(view.image());
   EXPECT_EQ(link.pulls.back().broker_epoch, 8);
 }
+  link.wake();  // what was asked in the old epoch may be under way
 
 TEST_F(ImagePullerTest, AnAnswerThatDoesNotFollowIsFollowedByASnapshot) {
   begin();
