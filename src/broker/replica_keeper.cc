@@ -280,6 +280,7 @@ asio::awaitable<void> ReplicaKeeper::carry_out(Orders orders) {
 asio::awaitable<void> ReplicaKeeper::look_for_failures() {
   look_for_failures_at_ = home_.now() + kLookForFailures;
   std::vector<model::PartitionId> aside;
+  std::vector<ReplicaOutcome> told;
   for (const auto& worker : core_.workers) {
     co_await look_for_stalled(*worker);
     std::vector<ReplicaOutcome> failed;
@@ -291,11 +292,13 @@ asio::awaitable<void> ReplicaKeeper::look_for_failures() {
         continue;
       }
       if (!outcome.foreign) failed_.insert(outcome.id);
-      note(outcome);
       if (outcome.serves) aside.push_back(outcome.id);
+      told.push_back(outcome);
     }
   }
+  // First, so that no leader hears from it behind its failure, and takes it in again.
   co_await stand_aside(std::move(aside));
+  for (const auto& outcome : told) note(outcome);
 }
 
 /// A disk that stands still makes every producer wait, and another broker may have one that works.
@@ -359,6 +362,8 @@ bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id) const {
   const auto [topic, assignment] = placed(applied_, id);
   if (core_.stopping || !assignment || assignment->leader == model::BrokerId()) return false;
   if (assignment->leader == core_.id) return leads_with_loss(*assignment);
+  // The controller knows of the failure, and this is what follows from it: nobody is let in again.
+  if (reporter_.left() > 0 || applied_version_ < reporter_.taken_version()) return false;
   // What is left must not be taken for what this registration stands for there; the failure, once
   // it is reported, has made it an earlier one.
   const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
@@ -467,7 +472,7 @@ void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
   if (!outcome.looked && !outcome.behind && !outcome.ahead) return;
   // As long as its disk exists is since before the first registration.
   const auto intact_since = std::max<std::int64_t>(core_.disks->intact_since(outcome.id), 0);
-  reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset,
+  reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset, outcome.high_watermark,
                    model::BrokerEpoch(intact_since));
   if (outcome.behind && !outcome.ahead)
     reporter_.ask(outcome.id, protocol::ReplicaState::needs_epoch);

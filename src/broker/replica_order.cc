@@ -96,6 +96,7 @@ asio::awaitable<void> carry_out(Worker& worker, const ReplicaOrder& order,
   if (order.follow && !follows) follow(worker, order, outcome);
   outcome.leader_epoch = order.log->leader_epoch();
   outcome.log_end_offset = order.log->log_end_offset();
+  outcome.high_watermark = order.log->high_watermark_hint();
   outcome.failure = order.log->failure();
   outcome.reason = order.log->failure_text();
   outcome.looked = order.look || (order.leads_with_loss && !may_be_replaced(*order.log));

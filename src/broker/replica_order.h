@@ -41,6 +41,7 @@ struct ReplicaOutcome {
   bool serves = false;   ///< damaged in places; the rest of it is of use still
   model::LeaderEpoch leader_epoch;
   model::Offset log_end_offset;
+  model::Offset high_watermark;
   base::Error failure;
   std::string reason;  ///< what is damaged, for people; empty: the failure says it
 };

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/log.h"
+#include "base/mutants.h"
 #include "controller/error.h"
 #include "metadata/znode_layout.h"
 
@@ -114,7 +115,7 @@ metadata::PartitionAssignment to_assignment(const metadata::TopicPartition& part
   assignment.version = model::PartitionVersion(node.version);
   assignment.replicas = partition.replicas;
   assignment.isr = node.state.isr;
-  assignment.elr = node.state.elr;
+  if (!MQ_MUTANT("image_without_elr")) assignment.elr = node.state.elr;
   assignment.min_isr = node.state.min_isr;
   assignment.loss_epoch = node.state.loss_epoch;
   assignment.loss_start = node.state.loss_start;

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "base/mutants.h"
 #include "controller/controller_impl.h"
 #include "controller/refusals.h"
 #include "metadata/znode_layout.h"
@@ -29,6 +30,7 @@ void Controller::Impl::look_for_all() {
 
 void Controller::Impl::look_for(model::BrokerId broker, model::BrokerEpoch epoch, int refusals) {
   if (resigned() || config_.network == nullptr || broker == config_.broker) return;
+  if (MQ_MUTANT("the_dead_are_waited_for")) return;
   if (!members_.is_live(broker, epoch) || is_spared(broker)) return;
   const auto [looked_for, first] = looked_for_.try_emplace(broker);
   if (!first) {
@@ -106,6 +108,7 @@ asio::awaitable<void> Controller::Impl::end_registration(model::BrokerId broker,
 }
 
 bool Controller::Impl::is_spared(model::BrokerId broker) const {
+  if (MQ_MUTANT("mistaken_again")) return false;
   return taken_for_dead_.contains(members_.find(broker)->incarnation);
 }
 

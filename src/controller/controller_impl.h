@@ -226,6 +226,9 @@ class Controller::Impl {
   asio::awaitable<void> follow_audience();
   [[nodiscard]] bool hears_somebody(base::TimePoint began) const;
   asio::awaitable<bool> reaches_somebody();
+  void note_failure(const model::IsrMember& member, const protocol::ReplicaReport& report);
+  [[nodiscard]] std::optional<model::IsrMember> failed_of(
+      const model::PartitionId& partition, const std::vector<model::IsrMember>& members) const;
   void note_image_of(model::BrokerId broker, std::uint64_t version);
   void on_deposed();
   [[nodiscard]] Status status(WireError error, std::string text) const {
@@ -255,6 +258,8 @@ class Controller::Impl {
   std::set<model::PartitionId> unopened_;
   /// What was reported of partitions while nobody led them.
   std::map<model::PartitionId, std::vector<Remains>> remains_;
+  /// Who said of a replica that it has failed, and not yet that it is open again.
+  std::map<model::PartitionId, std::vector<model::IsrMember>> failed_;
   std::map<model::PartitionId, base::TimePoint> leaderless_since_;  ///< of topics that give up
   std::map<base::Uuid, std::int32_t> hidden_from_;
   std::map<model::BrokerId, base::TimePoint> heard_;  ///< when each last asked for anything

@@ -84,9 +84,14 @@ std::optional<StateChange> Controller::Impl::change_after(const model::IsrMember
     refused = status(no->error, no->text);
     return std::nullopt;
   }
-  StateChange change{node->id, with_isr(node->state, proposal.isr), node->version,
-                     added_members(node->state.isr, proposal.isr)};
-  return change;
+  auto added = added_members(node->state.isr, proposal.isr);
+  if (const auto failed = failed_of(proposal.partition, added)) {
+    refused = status(WireError::invalid_request,
+                     fmt::format("broker {} has said that its replica failed", failed->broker));
+    return std::nullopt;
+  }
+  return StateChange{node->id, with_isr(node->state, proposal.isr), node->version,
+                     std::move(added)};
 }
 
 asio::awaitable<protocol::LeaveBrokerResponse> Controller::Impl::leave(

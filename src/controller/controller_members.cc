@@ -80,7 +80,9 @@ asio::awaitable<Result<void>> Controller::Impl::update_members() {
   leaders_due_ = leaders_due_ || *changed;
   note_returned();
   forget_lost_openings();
-  std::erase_if(remains_, [this](const auto& one) { return find_partition(one.first) == nullptr; });
+  const auto is_gone = [this](const auto& one) { return find_partition(one.first) == nullptr; };
+  std::erase_if(remains_, is_gone);
+  std::erase_if(failed_, is_gone);
   progress_.notify_all();
   if (doubtful_) co_return make_error_code(MetadataErrc::unavailable);  // the repair does the rest
   auto due = due_changes();
@@ -154,11 +156,31 @@ void Controller::Impl::add_due_changes(const TopicTree& tree,
   }
 }
 
+/// What its leader has heard from it before says nothing of what is made anew.
+void Controller::Impl::note_failure(const model::IsrMember& member,
+                                    const protocol::ReplicaReport& report) {
+  if (report.state != protocol::ReplicaState::failed && !failed_.contains(report.partition)) return;
+  auto& failed = failed_[report.partition];
+  std::erase_if(failed, [&](const auto& one) { return one.broker == member.broker; });
+  if (report.state == protocol::ReplicaState::failed) failed.push_back(member);
+  if (failed.empty()) failed_.erase(report.partition);
+}
+
+/// Nothing: none of them.
+std::optional<model::IsrMember> Controller::Impl::failed_of(
+    const model::PartitionId& partition, const std::vector<model::IsrMember>& members) const {
+  const auto failed = failed_.find(partition);
+  if (failed == failed_.end() || MQ_MUTANT("failed_replicas_let_in")) return std::nullopt;
+  const auto found = std::ranges::find_first_of(members, failed->second);
+  return found == members.end() ? std::nullopt : std::optional(*found);
+}
+
 std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker,
                                                           model::BrokerEpoch epoch,
                                                           const protocol::ReplicaReport& report) {
   const auto* const found = find_partition(report.partition);
   if (found == nullptr) return std::nullopt;
+  note_failure({broker, epoch}, report);
   const auto& replicas = replicas_of(report.partition);
   const auto& brokers = members_.live_brokers();
   auto known = report;
@@ -174,8 +196,11 @@ std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker
     auto& remains = remains_[report.partition];
     std::erase_if(remains, [&](const auto& one) { return one.member.broker == broker; });
     if (report.state != protocol::ReplicaState::failed)
-      remains.push_back(
-          {{broker, epoch}, report.last_leader_epoch, report.log_end_offset, now.leader_epoch});
+      remains.push_back({{broker, epoch},
+                         report.last_leader_epoch,
+                         report.log_end_offset,
+                         now.leader_epoch,
+                         report.high_watermark});
     auto elected = with_best_remains(now, brokers, report.partition, remains);
     if (elected) state = std::move(elected);
   }

@@ -1,3 +1,4 @@
+#include "base/mutants.h"
 #include "controller/controller_impl.h"
 
 // Topics that would rather lose records than wait for a leader.
@@ -28,7 +29,7 @@ void Controller::Impl::note_leaderless() {
   const auto now_known = image();
   if (!now_known) return;
   for (const auto& [name, topic] : now_known->topics()) {
-    if (!topic->settings.unclean_election) continue;
+    if (!topic->settings.unclean_election && !MQ_MUTANT("unclean_everywhere")) continue;
     for (const auto& partition : topic->partitions) {
       if (partition.leader != model::BrokerId() || partition.replicas.size() == 1) continue;
       const auto known = leaderless_since_.find(partition.id);

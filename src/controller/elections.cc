@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/log.h"
+#include "base/mutants.h"
 
 namespace mq::controller {
 namespace {
@@ -128,6 +129,13 @@ void say_that_it_may_have_lost(BrokerId broker, const protocol::ReplicaReport& r
                     report.partition.text(), which, broker);
 }
 
+/// Up to here a log is known to be as it was confirmed: what stands above may be what its broker
+/// appended as a leader and nobody confirmed.
+model::Offset certain_end(model::Offset log_end, model::Offset high_watermark) {
+  const bool told = high_watermark.value() >= 0 && !MQ_MUTANT("loss_told_from_the_end");
+  return told ? std::min(log_end, high_watermark) : log_end;
+}
+
 /// In that epoch it is led by a log that ends there, and may lack what came behind. Of two losses
 /// that nobody has acknowledged the range is that of both.
 void mark_loss(PartitionState& state, LeaderEpoch epoch, model::Offset start) {
@@ -139,14 +147,18 @@ void mark_loss(PartitionState& state, LeaderEpoch epoch, model::Offset start) {
 }
 
 /// A leader that was elected whatever it has says what that is.
-void note_lost_start(PartitionState& state, BrokerId broker, const protocol::ReplicaReport& report) {
+void note_lost_start(PartitionState& state, BrokerId broker, const protocol::ReplicaReport& report,
+                     bool sole) {
   if (state.leader != broker || state.loss_epoch != state.leader_epoch) return;
   if (report.state == protocol::ReplicaState::failed || state.loss_start.value() >= 0) return;
-  state.loss_start = report.log_end_offset;
+  // What the only replica has is what was confirmed.
+  state.loss_start =
+      sole ? report.log_end_offset : certain_end(report.log_end_offset, report.high_watermark);
 }
 
 /// Somebody who had more comes back: it will be cut to what the leader has.
 void note_lost_end(PartitionState& state, BrokerId broker, const protocol::ReplicaReport& report) {
+  if (MQ_MUTANT("lost_end_not_noted")) return;
   if (state.loss_epoch == LeaderEpoch() || state.loss_start.value() < 0) return;
   if (report.state == protocol::ReplicaState::failed) return;
   if (report.last_leader_epoch >= state.loss_epoch || find_member(state.isr, broker) != nullptr)
@@ -182,7 +194,7 @@ std::optional<PartitionState> led_with_loss(const PartitionState& state, const R
   changed.last_known_elr.clear();
   changed.leader = best.member.broker;
   changed.leader_epoch = *next;
-  mark_loss(changed, *next, best.end);
+  mark_loss(changed, *next, certain_end(best.end, best.high_watermark));
   return changed;
 }
 
@@ -225,7 +237,7 @@ std::optional<PartitionState> with_sole_replica(const PartitionState& before, Br
                                                 BrokerEpoch epoch,
                                                 const protocol::ReplicaReport& report) {
   auto state = before;
-  note_lost_start(state, broker, report);
+  note_lost_start(state, broker, report, true);
   const auto* const known = find_member(state.isr, broker);
   const bool leads = state.leader == broker && known != nullptr && known->epoch == epoch;
   const bool done = !needs_epoch(state, report) && report.last_leader_epoch <= state.leader_epoch;
@@ -333,7 +345,7 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
   if (report.state == protocol::ReplicaState::resigns)
     changed = without_leader_that_resigns(changed, replicas, brokers, {broker, epoch});
   raise_epoch(changed, report);
-  note_lost_start(changed, broker, report);
+  note_lost_start(changed, broker, report, false);
   note_lost_end(changed, broker, report);
   if (auto next = settled(changed, replicas, brokers)) changed = std::move(*next);
   return unless_same(std::move(changed), state);
@@ -366,18 +378,20 @@ std::optional<PartitionState> with_unclean_leader(const PartitionState& state,
   if (state.leader != BrokerId() || next_leader(state, replicas, brokers)) return std::nullopt;
   std::vector<Remains> fresh;
   std::ranges::copy_if(remains, std::back_inserter(fresh), [&](const Remains& one) {
-    return one.reported_in == state.leader_epoch &&
+    return (one.reported_in == state.leader_epoch || MQ_MUTANT("unclean_everywhere")) &&
            std::ranges::count(replicas, one.member.broker) > 0;
   });
   const auto* const best = best_of(fresh, brokers);
   if (best == nullptr) return std::nullopt;
+  auto led = led_with_loss(state, *best);
+  if (!led) return std::nullopt;
   base::log_warning("controller",
                     "{}: nobody who has all records is there, and unclean_election is on: broker "
-                    "{} leads, and what was confirmed from offset {} on (its log ends there, in "
-                    "leader epoch {}) is lost; in sync were {}",
-                    partition.text(), best->member.broker, best->end, best->last_leader_epoch,
-                    text_of(state));
-  return led_with_loss(state, *best);
+                    "{} leads, and what was confirmed from offset {} on is lost (its log goes to "
+                    "{}, in leader epoch {}); in sync were {}",
+                    partition.text(), best->member.broker, led->loss_start, best->end,
+                    best->last_leader_epoch, text_of(state));
+  return led;
 }
 
 std::optional<IsrRefusal> check_proposal(const PartitionState& state,

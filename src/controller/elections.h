@@ -52,6 +52,8 @@ struct Remains {
   model::LeaderEpoch last_leader_epoch;
   model::Offset end;
   model::LeaderEpoch reported_in{};  ///< leader epoch of the partition then
+  /// Up to here it is as what was confirmed; what stands above may be something else. -1: not told.
+  model::Offset high_watermark{};
 };
 /// ISR and ELR have nobody left, since all may have lost records. When all that are known to have
 /// had everything are back, waiting longer brings nothing: the one that has most is elected, with a

@@ -17,6 +17,7 @@ bool read_replica(const wire::ReplicaReport& from, ReplicaReport& to) {
          read_state(from.state(), to.state) &&
          codec::read_id(from.last_leader_epoch(), to.last_leader_epoch) &&
          codec::read_id(from.log_end_offset(), to.log_end_offset) &&
+         codec::read_id(from.high_watermark(), to.high_watermark) &&
          codec::read_id(from.intact_since(), to.intact_since) &&
          (!from.has_reason() || codec::read_status(from.reason(), to.reason));
 }
@@ -26,6 +27,7 @@ void write_replica(const ReplicaReport& from, wire::ReplicaReport& to) {
   to.set_state(static_cast<std::uint64_t>(from.state));
   to.set_last_leader_epoch(from.last_leader_epoch.value());
   to.set_log_end_offset(from.log_end_offset.value());
+  to.set_high_watermark(from.high_watermark.value());
   to.set_intact_since(from.intact_since.value());
   if (from.reason != Status{}) codec::write_status(from.reason, *to.mutable_reason());
 }

@@ -29,6 +29,7 @@ struct ReplicaReport {
   ReplicaState state = ReplicaState::opened;
   model::LeaderEpoch last_leader_epoch;  ///< the newest in the log; -1: none
   model::Offset log_end_offset;          ///< -1 if it failed
+  model::Offset high_watermark;  ///< the log is as it was confirmed up to here; -1: not told
   /// Since this registration nothing can be missing from the log.
   model::BrokerEpoch intact_since;
   Status reason;  ///< of one that failed

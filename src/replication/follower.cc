@@ -368,7 +368,9 @@ Result<bool> FollowedPartition::look_for_reader(Offset from) const {
 
 Result<storage::ReadResult> FollowedPartition::read(Offset from, std::size_t bytes_max) {
   MQ_TRY(const bool there, look_for_reader(from));
-  if (there) return log_.read(from, high_watermark_, bytes_max);  // PAR-3
+  const Offset limit =
+      MQ_MUTANT("follower_reads_pass_the_high_watermark") ? log_.log_end_offset() : high_watermark_;
+  if (there) return log_.read(from, limit, bytes_max);  // PAR-3
   storage::ReadResult nothing;
   nothing.end_offset = from;
   return nothing;

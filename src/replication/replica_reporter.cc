@@ -44,11 +44,13 @@ void ReplicaReporter::try_now() {
 }
 
 void ReplicaReporter::opened(const model::PartitionId& id, model::LeaderEpoch last,
-                             model::Offset log_end_offset, model::BrokerEpoch intact_since) {
+                             model::Offset log_end_offset, model::Offset high_watermark,
+                             model::BrokerEpoch intact_since) {
   protocol::ReplicaReport one;
   one.partition = id;
   one.last_leader_epoch = last;
   one.log_end_offset = log_end_offset;
+  one.high_watermark = high_watermark;
   one.intact_since = intact_since;
   report(std::move(one));
 }

@@ -31,7 +31,7 @@ class ReplicaReporter {
   /// `intact_since`: the registration since which nothing can be missing from the log; -1: as long
   /// as its disk exists.
   void opened(const model::PartitionId& id, model::LeaderEpoch last, model::Offset log_end_offset,
-              model::BrokerEpoch intact_since);
+              model::Offset high_watermark, model::BrokerEpoch intact_since);
   void failed(const model::PartitionId& id, protocol::Status reason);
   /// Once: what is known of it, as `state`; nothing of one that was not reported yet.
   void ask(const model::PartitionId& id, protocol::ReplicaState state);

@@ -400,6 +400,37 @@ TEST_F(ClusterReplicas, ALeaderWhoseLogStandsStillGivesWayAndDoesNotGetItBackAtO
       wait_until([&] { return partition().leader.value() == leader; }, std::chrono::minutes(3)));
 }
 
+// What the leader heard of it before says nothing of what is made anew.
+TEST_F(ClusterReplicas, AReplicaThatFailedIsLetInOnlyAfterItIsOpenAgain) {
+  start_with_topic();
+  const int failed = replica(2);
+  protocol::ReportReplicasRequest request;
+  request.broker = failed;
+  request.broker_epoch = broker(failed).member.epoch().value();
+  auto& report = request.replicas.emplace_back();
+  report.partition = partition().id;
+  report.state = protocol::ReplicaState::failed;
+  const auto tell = [&] {
+    auto& controller = wait_for_controller();
+    return run(controller.report(request, in(std::chrono::seconds(5)))).envelope.status.ok();
+  };
+  ASSERT_TRUE(tell());
+  const auto let_in = [&] {
+    auto wanted = proposal({registered(replica(0)), registered(replica(1))});
+    wanted.entries[0].isr.push_back(registered(failed));
+    return ask(wanted).results[0].status.ok();
+  };
+  auto without = proposal({registered(replica(0)), registered(replica(1))});
+  EXPECT_TRUE(ask(without).results[0].status.ok());
+  EXPECT_FALSE(let_in());
+  report.state = protocol::ReplicaState::opened;
+  report.intact_since = broker(failed).member.epoch();
+  report.last_leader_epoch = partition().leader_epoch;
+  report.log_end_offset = model::Offset(0);
+  ASSERT_TRUE(tell());
+  EXPECT_TRUE(let_in());
+}
+
 // A log that was made anew is no loss where nobody had opened the partition before.
 TEST_F(ClusterReplicas, WhatWasNeverOpenHasLostNothing) {
   start(3);

@@ -349,6 +349,10 @@ TEST(Unclean, WhoHasMostOfThoseThatAreThereLeads) {
   EXPECT_EQ(text(next), "3@6 3:31 |  | ");
   EXPECT_EQ(next->loss_epoch, LeaderEpoch(6));
   EXPECT_EQ(next->loss_start, model::Offset(70));
+  // What it has above its high watermark may be something that nobody confirmed.
+  auto tail = of(3, 31, 5, 70);
+  tail.high_watermark = model::Offset(65);
+  EXPECT_EQ(elect(before, brokers, {tail})->loss_start, model::Offset(65));
   // Nobody of ISR and ELR counts as complete any more, also below min_isr.
   auto elr = state(kNobody, 5, {member(1, 10)}, {member(3, 29)});
   EXPECT_EQ(text(elect(elr, brokers, {of(2, 21, 4, 90)})), "2@6 2:21 |  | ");
@@ -419,6 +423,7 @@ TEST(DespiteLoss, TheOnlyReplicaThatCannotBeServedBeginsAnew) {
   EXPECT_EQ(chosen.state->loss_epoch, LeaderEpoch(9));
   auto has = report(9, 4);
   has.log_end_offset = model::Offset(40);
+  has.high_watermark = model::Offset(10);
   EXPECT_EQ(sole_reports(*chosen.state, 4, has)->loss_start, model::Offset(40));
 }
 

@@ -218,9 +218,10 @@ inline ReportReplicasRequest sample(ReportReplicasRequest*) {
             ReplicaState::opened,
             model::LeaderEpoch(5),
             model::Offset(900),
+            model::Offset(880),
             model::BrokerEpoch(16),
             {}},
-           {sample_partition(3), ReplicaState::failed, {}, {}, {}, sample_status()}},
+           {sample_partition(3), ReplicaState::failed, {}, {}, {}, {}, sample_status()}},
           {sample_uuid(6)}};
 }
 inline ReportReplicasResponse sample(ReportReplicasResponse*) {

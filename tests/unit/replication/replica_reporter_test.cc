@@ -32,7 +32,8 @@ class ReplicaReporterTest : public ::testing::Test {
   }
   void register_as(std::int64_t epoch) { reporter.set_epoch(model::BrokerEpoch(epoch)); }
   void open(std::int32_t number) {
-    reporter.opened(id(number), model::LeaderEpoch(3), model::Offset(10), model::BrokerEpoch(5));
+    reporter.opened(id(number), model::LeaderEpoch(3), model::Offset(10), model::Offset(8),
+                    model::BrokerEpoch(5));
   }
   /// All partitions reported under that broker epoch, each as often as it was.
   std::multiset<std::int32_t> reported(std::int64_t epoch) const {
