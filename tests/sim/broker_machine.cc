@@ -1,5 +1,7 @@
 #include "sim/broker_machine.h"
 
+#include <fmt/format.h>
+
 namespace mq::sim {
 namespace {
 
@@ -44,6 +46,16 @@ void BrokerMachine::forget_faults() {
   files.clear_faults();
   strikes_seen_ = files.faults_struck();
   metadata_struck_ = false;
+}
+
+asio::awaitable<void> BrokerMachine::disturb_metadata() {
+  constexpr std::uint64_t kShares[] = {10, 40, 100};
+  const auto percent = kShares[random.below(std::size(kShares))];
+  simulator.trace(fmt::format("{} % of the calls of the metadata store fail", percent));
+  set_metadata_faults(percent);
+  co_await runtime.sleep_for(random.duration(100ms, 8s));
+  set_metadata_faults(0);
+  simulator.trace("the metadata store works again");
 }
 
 metadata::StoreFault BrokerMachine::draw_metadata_fault() {

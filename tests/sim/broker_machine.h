@@ -13,6 +13,11 @@
 
 namespace mq::sim {
 
+/// Where broker `number` stands.
+[[nodiscard]] inline std::string rack_name(std::uint64_t number) {
+  return "rack-" + std::to_string(number);
+}
+
 constexpr std::uint64_t kDiskBytes = std::uint64_t{128} << 20;
 
 /// What outlives every process of a simulated world with brokers: clock, network, the disk of a
@@ -41,6 +46,8 @@ class BrokerMachine {
   [[nodiscard]] bool sync_fault_struck() const { return files.faults_struck() > strikes_seen_; }
   /// So many of a hundred calls of the metadata store are refused, or have an unknown outcome.
   void set_metadata_faults(std::uint64_t percent) noexcept { metadata_fault_percent_ = percent; }
+  /// The same for a while.
+  asio::awaitable<void> disturb_metadata();
   /// Some did, in this process.
   [[nodiscard]] bool metadata_struck() const noexcept { return metadata_struck_; }
   /// The process that uses it is dead: nothing it does has an effect.
@@ -64,6 +71,10 @@ class BrokerMachine {
   bool producers_forgotten = false;
   /// It may have passed between two tries of one batch.
   bool retries_forgotten = false;
+  /// Brokers and consumers say where they stand.
+  bool racks = false;
+  /// A leader was elected that lacked records, in a topic that allows it.
+  bool records_given_up = false;
   std::string violation;
 
  private:

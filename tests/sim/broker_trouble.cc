@@ -45,7 +45,7 @@ asio::awaitable<void> BrokerTrouble::run() {
         jump_the_clock();
         break;
       case 9:
-        co_await disturb_metadata();
+        co_await machine_.disturb_metadata();
         break;
       default:
         if (!replaces_topics_) break;
@@ -75,16 +75,6 @@ asio::awaitable<void> BrokerTrouble::fill_the_disk() {
   co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 10s));
   machine_.files.set_capacity(machine_.files.used_bytes() + kDiskBytes);
   machine_.simulator.trace("space comes back");
-}
-
-asio::awaitable<void> BrokerTrouble::disturb_metadata() {
-  constexpr std::uint64_t kShares[] = {10, 40, 100};
-  const auto percent = kShares[machine_.random.below(std::size(kShares))];
-  machine_.simulator.trace(fmt::format("{} % of the calls of the metadata store fail", percent));
-  machine_.set_metadata_faults(percent);
-  co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 8s));
-  machine_.set_metadata_faults(0);
-  machine_.simulator.trace("the metadata store works again");
 }
 
 /// By seconds, an hour or a day: as a clock that is set, or as one that was wrong from the start.

@@ -23,7 +23,6 @@ class BrokerTrouble {
   asio::awaitable<void> run();
   asio::awaitable<void> cut_a_client();
   asio::awaitable<void> fill_the_disk();
-  asio::awaitable<void> disturb_metadata();
   void jump_the_clock();
 
   BrokerMachine& machine_;

@@ -32,7 +32,7 @@ RecordLedger& SharedLedger::of(const model::PartitionId& partition) {
   return *ledger;
 }
 
-const base::Uuid& SharedLedger::sent_to(const ValueName& record) const {
+const SharedLedger::Sent& SharedLedger::sending_of(const ValueName& record) const {
   const auto producer = sent.find(record.producer);
   require(producer != sent.end() && record.number < producer->second.size(),
           "LOG-7: a consumer got {}:{}, which nobody sent", record.producer, record.number);
@@ -124,7 +124,7 @@ bool SimProducer::send_one(client::ProducerTopic& topic) {
           sent_.producer(), refusal.message);
   sent_.accepted();
   padding_.push_back(padding);
-  ledger_.sent[sent_.producer()].push_back(topic.id);
+  ledger_.sent[sent_.producer()].push_back({topic.id, runtime_.now()});
   return true;
 }
 
@@ -137,7 +137,9 @@ void SimProducer::delivered(const DeliveryRange& range) {
                                        range.partition};
     if (sent_.idempotent()) check_refusal(partition, range);
     if (!range.ok() || range.first_offset < 0) continue;
-    ledger_.of(partition).acknowledged(range.first_offset + static_cast<std::int64_t>(i),
+    const auto offset = range.first_offset + static_cast<std::int64_t>(i);
+    if (ledger_.given_up(partition, offset, {sent_.producer(), number})) continue;
+    ledger_.of(partition).acknowledged(offset,
                                        make_value(sent_.producer(), number, padding_.at(number)));
   }
 }
@@ -147,7 +149,8 @@ void SimProducer::delivered(const DeliveryRange& range) {
 void SimProducer::check_refusal(const model::PartitionId& partition, const DeliveryRange& range) {
   if (range.ok()) known_in_.insert(partition);
   const bool may_forget = topic_.starts_with("memory") || ledger_.with_retention.contains(topic_) ||
-                          machine_.producers_forgotten || !known_in_.contains(partition);
+                          machine_.producers_forgotten || ledger_.doubtful.contains(partition) ||
+                          !known_in_.contains(partition);
   const Errc code = range.error.code;
   require(may_forget || (code != Errc::unknown_producer && code != Errc::out_of_order_sequence &&
                          code != Errc::duplicate_sequence && code != Errc::producer_fenced),
@@ -190,6 +193,7 @@ ConsumerConfig SimConsumer::config() {
   config.fetch_bytes = std::size_t{1} << (10 + random_.below(10));
   config.prefetch_bytes = std::size_t{1} << (12 + random_.below(8));
   config.fetch_wait = std::chrono::milliseconds(random_.between(10, 2000));
+  if (machine_.racks) config.rack = rack_name(1 + partitions_.size() % 3);
   return config;
 }
 
@@ -259,7 +263,8 @@ void SimConsumer::take(const RecordView& record) {
   require(record.value.has_value(), "LOG-7: {}/{}: offset {} lost its value", record.topic,
           record.partition, record.offset);
   const auto value = base::as_text(*record.value);
-  const base::Uuid& sent_to = ledger_.sent_to(parse_value(value));
+  const auto name = parse_value(value);
+  const base::Uuid& sent_to = ledger_.sent_to(name);
   if (!id_) id_ = sent_to;
   require(sent_to == *id_, "PAR-6: {}/{}: offset {} holds a record that was sent to {}, not to {}",
           record.topic, record.partition, record.offset, sent_to.hex(), id_->hex());
@@ -274,7 +279,8 @@ void SimConsumer::take(const RecordView& record) {
           "PAR-3: {}/{}: a consumer got offset {}, the confirmed end is {}", record.topic,
           record.partition, record.offset, range ? range->second : -1);
   // What was fetched before a loss may be taken after it, when its offset already means another.
-  if (ledger_.losses[partition] == 0) ledger_.of(partition).consumed(record.offset, value);
+  if (ledger_.losses[partition] == 0 && !ledger_.given_up(partition, record.offset, name))
+    ledger_.of(partition).consumed(record.offset, value);
   if (rewound_) found_[record.partition].emplace(record.offset, std::string(value));
 }
 
@@ -300,7 +306,8 @@ bool SimConsumer::explains_out_of_range() {
     const auto range = ledger_.range(partition);  // the broker may have gone since it said so
     const auto position = positions.find(name);
     return !range || position == positions.end() || position->second < range->first ||
-           position->second > range->second || ledger_.losses[partition] > 0;
+           position->second > range->second || ledger_.losses[partition] > 0 ||
+           ledger_.doubtful.contains(partition);
   });
 }
 

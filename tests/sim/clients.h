@@ -18,12 +18,27 @@ namespace mq::sim {
 /// What all clients of a world know together: a ledger per partition. A topic that was made again
 /// under its name is another one here.
 struct SharedLedger {
+  struct Sent {
+    base::Uuid topic;
+    base::TimePoint at;
+  };
+
   RecordLedger& of(const model::PartitionId& partition);
   /// Which topic the producer sent its record number `n` to.
-  [[nodiscard]] const base::Uuid& sent_to(const ValueName& record) const;
+  [[nodiscard]] const base::Uuid& sent_to(const ValueName& record) const {
+    return sending_of(record).topic;
+  }
+  [[nodiscard]] const Sent& sending_of(const ValueName& record) const;
+  [[nodiscard]] bool given_up(const model::PartitionId& partition, std::int64_t offset,
+                              const ValueName& record) const {
+    return may_be_lost && may_be_lost(partition, offset, sending_of(record).at);
+  }
 
   std::map<model::PartitionId, std::unique_ptr<RecordLedger>> partitions;
-  std::map<std::uint64_t, std::vector<base::Uuid>> sent;  // by producer, then record number
+  /// A record that was sent then need not be at this offset: it was given up. Empty: none was.
+  std::function<bool(const model::PartitionId&, std::int64_t offset, base::TimePoint sent)>
+      may_be_lost;
+  std::map<std::uint64_t, std::vector<Sent>> sent;  // by producer, then record number
   /// Raised when unsynced records may have been lost: positions beyond the log's end are no wonder.
   std::map<model::PartitionId, int> losses;
   /// Unsynced records may have been lost: what was fetched before may lie beyond the log's end.

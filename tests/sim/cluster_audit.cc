@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "broker/worker.h"
+#include "controller/cluster_tree.h"
 #include "metadata/node_values.h"
 #include "metadata/znode_layout.h"
 
@@ -32,10 +33,44 @@ std::optional<model::PartitionId> partition_of(std::string_view path) {
   return model::PartitionId{*topic, *number};
 }
 
+bool same(const metadata::PartitionAssignment& assignment,
+          const metadata::PartitionStateValue& value) {
+  return value.leader == assignment.leader && value.leader_epoch == assignment.leader_epoch &&
+         value.isr == assignment.isr && value.elr == assignment.elr &&
+         value.min_isr == assignment.min_isr && value.loss_epoch == assignment.loss_epoch &&
+         value.loss_start == assignment.loss_start && value.loss_end == assignment.loss_end;
+}
+
 /// What only the controller writes. Folders are made by whoever comes first.
 bool is_the_controllers(std::string_view path) {
   return below(path, layout::kTopics) || below(path, layout::kState) ||
          below(path, layout::kDeleting);
+}
+
+std::string text_of(const std::vector<model::IsrMember>& members) {
+  std::string text;
+  for (const auto& member : members) text += fmt::format(" {}@{}", member.broker, member.epoch);
+  return text;
+}
+
+std::string text_of(const metadata::TopicInfo& topic) {
+  auto text = fmt::format("{} is {}:", topic.name, topic.id.hex());
+  for (const auto& [name, value] : topic.overrides) text += fmt::format(" {}={}", name, value);
+  for (const auto& one : topic.partitions) {
+    text += fmt::format("; {} of", one.id.partition);
+    for (const auto& replica : one.replicas) text += fmt::format(" {}", replica);
+    text += fmt::format(" version {} led by {} in {}, ISR{} of {}, ELR{}, loss {} {} {}",
+                        one.version, one.leader, one.leader_epoch, text_of(one.isr), one.min_isr,
+                        text_of(one.elr), one.loss_epoch, one.loss_start, one.loss_end);
+  }
+  return text;
+}
+
+std::vector<std::string> topics_of(const controller::ClusterTree& tree) {
+  std::vector<std::string> topics;
+  for (const auto& topic : tree.topics) topics.push_back(text_of(controller::to_info(topic, {})));
+  std::ranges::sort(topics);
+  return topics;
 }
 
 }  // namespace
@@ -49,6 +84,7 @@ ClusterAudit::ClusterAudit(BrokerMachine& world, const Nodes& nodes)
 }
 
 void ClusterAudit::wrote(const std::vector<metadata::Operation>& operations) {
+  ++writes_;
   check_fence(operations);
   for (const auto& operation : operations) {
     const auto& path = path_of(operation);
@@ -138,9 +174,8 @@ void ClusterAudit::look_at_image(const ClusterNode& node) {
               assignment.version, name, assignment.id.partition, stored->second.version);
       const auto value = metadata::decode_partition_state(stored->second.value);
       require(assignment.version.value() < stored->second.version ||
-                  (value && value->leader_epoch == assignment.leader_epoch &&
-                   value->leader == assignment.leader),
-              "rule 5: {}: {}-{} is not as the store has it", node.name(), name,
+                  (value && same(assignment, *value)),
+              "C3: {}: {}-{} is not as the store has it", node.name(), name,
               assignment.id.partition);
     }
   }
@@ -165,6 +200,31 @@ void ClusterAudit::look_at_logs(const ClusterNode& node, std::uint64_t& looked_a
       require(added || known->second == writer, "R2: {} is led in epoch {} by {} and by broker-{}",
               id.text(), epoch, node.name(), known->second.node);
     }
+  }
+}
+
+asio::awaitable<void> ClusterAudit::rebuild() {
+  metadata::MemoryStoreOptions options;
+  options.single_process = false;
+  const auto store = metadata::open_memory_store(world_.metadata, world_.runtime, options);
+  const auto writes = writes_;
+  const auto first = co_await controller::load_tree(*store);
+  const auto second = co_await controller::load_tree(*store);
+  co_await store->close();
+  const auto* const node = leading_node(nodes_);
+  const auto image = node ? node->controller()->image() : nullptr;
+  if (!image || writes_ != writes) co_return;
+  require(first && second, "C3: the tree cannot be loaded");
+  const auto stored = topics_of(*first);
+  require(stored == topics_of(*second), "C3: the tree is another one when it is loaded again");
+  std::vector<std::string> known;
+  for (const auto& [name, topic] : image->topics()) known.push_back(text_of(*topic));
+  std::ranges::sort(known);
+  for (std::size_t i = 0; i < std::max(stored.size(), known.size()); ++i) {
+    const auto rebuilt = i < stored.size() ? stored[i] : "";
+    const auto before = i < known.size() ? known[i] : "";
+    require(rebuilt == before, "C3: the controller knows \"{}\", the next one would \"{}\"", before,
+            rebuilt);
   }
 }
 

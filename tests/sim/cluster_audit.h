@@ -20,6 +20,8 @@ class ClusterAudit {
   void observe();
   /// Once all is calm: what every broker believes is what the store says (C7).
   [[nodiscard]] std::string disagreement() const;
+  /// The same: a controller that began now would know what the present one knows (C3).
+  asio::awaitable<void> rebuild();
   [[nodiscard]] ReplicaAudit& replicas() noexcept { return replicas_; }
 
  private:
@@ -47,6 +49,7 @@ class ClusterAudit {
   std::map<std::pair<model::PartitionId, std::int32_t>, Writer> writers_;
   std::map<std::int32_t, metadata::ImagePtr> images_;  // the newest that was looked at, by node
   std::int32_t controller_epoch_ = -1;
+  std::uint64_t writes_ = 0;
   std::vector<std::uint64_t> leaderships_;  // of the nodes, as they were last looked at
   ReplicaAudit replicas_{world_, nodes_};
 };

@@ -52,7 +52,18 @@ class ClusterNode {
   /// While it is down: another one takes the place of its disk. Null: an empty one.
   void replace_disk(std::unique_ptr<testing::SimFileSystem> disk);
   /// Something on its disk was damaged, so that not all of it can be recovered; or is whole again.
-  void set_damaged(bool damaged) noexcept { damaged_ = damaged; }
+  void set_damaged(bool damaged) noexcept {
+    damaged_ = damaged;
+    if (damaged) ++disk_losses_;
+  }
+  /// How often something of its disk may have been lost.
+  [[nodiscard]] std::uint64_t disk_losses() const noexcept { return disk_losses_; }
+  /// So far its wall clock is ahead of everybody's, as long as the process lives. Nothing happens
+  /// to one that has not heard what the others' clocks say (LOG-14).
+  void set_clock_ahead(std::int64_t ms);
+  /// Once it is down it is not started again before that.
+  void rest_until(base::TimePoint time) noexcept { rests_until_ = time; }
+  [[nodiscard]] base::TimePoint rests_until() const noexcept { return rests_until_; }
 
   [[nodiscard]] std::int32_t id() const noexcept { return id_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -91,6 +102,8 @@ class ClusterNode {
   int boots_ = 1;
   bool damaged_ = false;
   bool older_copy_ = false;
+  std::uint64_t disk_losses_ = 0;
+  base::TimePoint rests_until_{};
   std::uint64_t lives_ = 0;
   bool store_was_lost_ = false;  ///< by the present process
   bool stuck_ = false;

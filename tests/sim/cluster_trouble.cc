@@ -21,7 +21,7 @@ asio::awaitable<void> ClusterTrouble::run() {
         if (&other != &node) co_await cut(node, other);
         break;
       case 2:
-        co_await disturb_the_store();
+        co_await machine_.disturb_metadata();
         break;
       case 3:
         if (alone_) co_await orphan_the_others();
@@ -37,15 +37,6 @@ asio::awaitable<void> ClusterTrouble::cut(const ClusterNode& one, const ClusterN
   machine_.network.cut(one.name(), other.name());
   co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 20s));
   machine_.network.mend(one.name(), other.name());
-}
-
-asio::awaitable<void> ClusterTrouble::disturb_the_store() {
-  constexpr std::uint64_t kShares[] = {10, 40, 100};
-  const auto percent = kShares[machine_.random.below(std::size(kShares))];
-  machine_.simulator.trace(fmt::format("{} % of the store's calls fail", percent));
-  machine_.set_metadata_faults(percent);
-  co_await machine_.runtime.sleep_for(machine_.random.duration(100ms, 8s));
-  machine_.set_metadata_faults(0);
 }
 
 /// The controller dies while nobody else reaches the store, so that nobody hears of it. When they

@@ -18,7 +18,6 @@ class ClusterTrouble {
 
  private:
   asio::awaitable<void> cut(const ClusterNode& one, const ClusterNode& other);
-  asio::awaitable<void> disturb_the_store();
   asio::awaitable<void> orphan_the_others();
 
   BrokerMachine& machine_;

@@ -6,10 +6,12 @@
 #include <optional>
 
 #include "broker/change_topic.h"
+#include "sim/bit_flips.h"
 #include "sim/clients.h"
 #include "sim/cluster_audit.h"
 #include "sim/cluster_node.h"
 #include "sim/cluster_trouble.h"
+#include "sim/drills.h"
 #include "sim/replica_trouble.h"
 #include "support/run.h"
 
@@ -25,6 +27,7 @@ struct ClusterTopic {
   base::Uuid id;  ///< zero: none that we know of
   std::int32_t replicas = 1;
   model::Durability durability = model::Durability::disk;
+  bool unclean = false;  ///< it would rather lose records than wait for a leader
 };
 
 /// Short ones for the most part, so that members leave ISRs often.
@@ -48,8 +51,7 @@ class World {
  private:
   // What runs beside the clients.
   asio::awaitable<void> keep_alive(ClusterNode& node);
-  asio::awaitable<void> make_trouble();
-  asio::awaitable<void> trouble_replicas();
+  asio::awaitable<void> beside(asio::awaitable<void> task);
   asio::awaitable<void> change_topics();
   asio::awaitable<void> make(ClusterTopic& topic);
   asio::awaitable<void> remove(ClusterTopic& topic);
@@ -58,6 +60,7 @@ class World {
   [[nodiscard]] bool trouble_is_over() const { return calm_ || ending_ || machine_.failed(); }
 
   void start_clients();
+  void add_clients(const ClusterTopic& topic, Acks acks);
   void calm_down();
   void check_all();
   void end_all();
@@ -71,18 +74,31 @@ class World {
   using Range = std::pair<std::int64_t, std::int64_t>;
   [[nodiscard]] std::optional<Range> range_of(const model::PartitionId& id);
   [[nodiscard]] bool read_to_the_end(const model::PartitionId& id, std::int64_t position);
+  void run_drill();
   void compare_replicas();
+  void heal_replicas();
+  void wait_for_task(std::string_view what, asio::awaitable<void> task);
   bool wait_for(const std::function<bool()>& done, base::Duration limit, std::string_view what);
 
   BrokerMachine machine_;
+  /// Of what came to this world later: what was there before goes on as it did.
+  testing::SimRandom extras_;
   SharedLedger ledger_;
   Nodes nodes_;
   std::optional<ClusterAudit> audit_;
   bool replicated_;  // three brokers, and topics of which each has a copy
   /// Of what is in memory only the power of one alone may go at a time.
   const bool synced_ = machine_.random.chance(0.7);
+  /// One of the topics has unclean_election.
+  const bool unclean_ = replicated_ && extras_.chance(0.3);
+  const bool more_ = replicated_ && extras_.chance(0.4);
+  const bool drilled_ = replicated_ && extras_.chance(0.5);
+  const replication::IsrLimits isr_ =
+      replicated_ ? draw_isr_limits(machine_.random) : replication::IsrLimits();
   ClusterTrouble trouble_{machine_, nodes_, [this] { return trouble_is_over(); }, !replicated_};
+  std::optional<BitFlips> flips_;
   std::optional<ReplicaTrouble> replica_trouble_;
+  std::optional<Drills> drills_;
   std::vector<ClusterTopic> topics_;   // with clients, made once
   std::vector<ClusterTopic> passing_;  // without, made and deleted
   std::set<base::Uuid> deleted_;
@@ -94,20 +110,37 @@ class World {
   bool may_go_ = true;
 };
 
-World::World(std::uint64_t seed, bool replicated) : machine_(seed), replicated_(replicated) {
+World::World(std::uint64_t seed, bool replicated)
+    : machine_(seed), extras_(~seed), replicated_(replicated) {
   const auto count = replicated ? 3 : machine_.random.between(1, 3);
   machine_.bootstrap.clear();
-  const auto isr = replicated ? draw_isr_limits(machine_.random) : replication::IsrLimits();
+  machine_.racks = replicated && extras_.chance(0.5);
   for (std::uint64_t i = 1; i <= count; ++i) {
-    nodes_.push_back(std::make_unique<ClusterNode>(machine_, static_cast<std::int32_t>(i), isr));
+    nodes_.push_back(std::make_unique<ClusterNode>(machine_, static_cast<std::int32_t>(i), isr_));
     machine_.bootstrap.push_back(nodes_.back()->name() + ":9500");
   }
   audit_.emplace(machine_, nodes_);
-  if (replicated)
+  if (replicated) {
+    const auto chosen = [this](const base::Uuid& topic) {
+      return std::ranges::count(topics_, topic, &ClusterTopic::id) > 0;
+    };
+    if (extras_.chance(0.4))
+      flips_.emplace(machine_, extras_.fork(), audit_->replicas(), chosen, synced_);
     replica_trouble_.emplace(
-        machine_, nodes_, audit_->replicas(), [this] { return trouble_is_over(); }, synced_);
+        machine_, nodes_, audit_->replicas(), [this] { return trouble_is_over(); }, synced_,
+        flips_ ? &*flips_ : nullptr);
+  }
   ledger_.range = [this](const model::PartitionId& id) { return range_of(id); };
   ledger_.leaving = [](const std::string&) { return false; };
+  auto& losses = audit_->replicas().losses();
+  losses.on_loss([this](const model::PartitionId& id, model::Offset from) {
+    ledger_.of(id).forget_from(from.value());
+    ledger_.doubtful.insert(id);
+  });
+  ledger_.may_be_lost = [&losses](const model::PartitionId& id, std::int64_t offset,
+                                  base::TimePoint sent) {
+    return losses.may_be_lost(id, offset, sent);
+  };
   machine_.simulator.on_step([this] {
     if (!machine_.failed()) machine_.checked([this] { audit_->observe(); });
   });
@@ -205,24 +238,20 @@ asio::awaitable<void> World::keep_alive(ClusterNode& node) {
     if (replica_trouble_) replica_trouble_->spoil_disk(node);
     const auto pause = calm_ ? base::Duration() : machine_.random.duration(0ms, 15s);
     const auto begin = machine_.runtime.now() + pause;
-    while (!ending_ && !calm_ && machine_.runtime.now() < begin)
-      co_await machine_.runtime.sleep_for(20ms);
+    const auto waits = [&] {
+      const auto now = machine_.runtime.now();
+      return now < node.rests_until() || (!calm_ && now < begin);
+    };
+    while (!ending_ && waits()) co_await machine_.runtime.sleep_for(20ms);
   }
   if (!node.down()) node.end(machine_.failed() ? BrokerEnd::kill : BrokerEnd::clean_stop);
   while (!node.down()) co_await machine_.runtime.sleep_for(10ms);
   --tasks_;
 }
 
-asio::awaitable<void> World::make_trouble() {
+asio::awaitable<void> World::beside(asio::awaitable<void> task) {
   ++tasks_;
-  co_await trouble_.run();
-  --tasks_;
-}
-
-/// Beside the other one.
-asio::awaitable<void> World::trouble_replicas() {
-  ++tasks_;
-  co_await replica_trouble_->run();
+  co_await std::move(task);
   --tasks_;
 }
 
@@ -265,11 +294,13 @@ asio::awaitable<void> World::make(ClusterTopic& topic) {
   protocol::NewTopic wanted;
   wanted.name = topic.name;
   wanted.partitions = topic.partitions;
-  wanted.settings["segment.bytes"] = "1MiB";
+  wanted.settings["segment.bytes"] = flips_ || more_ ? "64KiB" : "1MiB";
+  if (more_) wanted.settings["retention.age"] = "10m";
   wanted.replicas = topic.replicas;
   if (replicated_) {
     wanted.min_isr = 2;
     wanted.settings["durability"] = topic.durability == model::Durability::disk ? "disk" : "memory";
+    if (topic.unclean) wanted.settings["unclean_election"] = "true";
   }
   const auto deadline = machine_.runtime.now() + 10s;
   auto create = [&](controller::Controller& controller) {
@@ -279,6 +310,8 @@ asio::awaitable<void> World::make(ClusterTopic& topic) {
       co_await broker::change_at_controller(node->broker()->core(), topic.name, create);
   if (!made.status.ok() && made.status.error() != WireError::topic_exists)
     co_return check_refusal(topic, made.status);
+  // One that was deposed and has not heard of it may know of what was deleted since.
+  if (!made.status.ok() && node != leading_node(nodes_)) co_return;
   const auto id = made.status.ok() ? made.id : id_of(topic.name);
   if (id.is_zero()) co_return;
   require(!deleted_.contains(id), "C5: {} has its old uuid {} again{}", topic.name, id.hex(),
@@ -306,7 +339,6 @@ asio::awaitable<void> World::remove(ClusterTopic& topic) {
 }
 
 void World::start_clients() {
-  std::uint64_t number = 0;
   const auto topics = machine_.random.between(1, 2);
   for (std::uint64_t i = 0; i < topics; ++i) {
     auto& topic = topics_.emplace_back();
@@ -318,15 +350,28 @@ void World::start_clients() {
       topic.durability = synced_ ? model::Durability::disk : model::Durability::memory;
       acks = Acks::all;
     }
-    producers_.push_back(
-        std::make_unique<SimProducer>(machine_, ledger_, ++number, topic.name, acks));
-    consumers_.push_back(
-        std::make_unique<SimConsumer>(machine_, ledger_, ++number, topic.name, topic.partitions));
+    add_clients(topic, acks);
+  }
+  if (unclean_) {
+    auto& topic = topics_.emplace_back();
+    topic.name = "unclean";
+    topic.partitions = 2;
+    topic.replicas = 3;
+    topic.durability = topics_.front().durability;
+    topic.unclean = true;
+    add_clients(topic, Acks::all);
   }
   for (int i = 0; i < 2; ++i)
     passing_.push_back({fmt::format("passing-{}", i), 2, {}, replicated_ ? 2 : 1});
   for (const auto& producer : producers_) producer->start();
   for (const auto& consumer : consumers_) consumer->start();
+}
+
+void World::add_clients(const ClusterTopic& topic, Acks acks) {
+  const auto number = producers_.size() + consumers_.size() + 1;
+  producers_.push_back(std::make_unique<SimProducer>(machine_, ledger_, number, topic.name, acks));
+  consumers_.push_back(
+      std::make_unique<SimConsumer>(machine_, ledger_, number + 1, topic.name, topic.partitions));
 }
 
 bool World::all_serve() const {
@@ -347,7 +392,8 @@ void World::calm_down() {
   if (!wait_for(made, 2min, "topics are not made")) return;
   if (!wait_for([this] { return audit_->disagreement().empty(); }, 30s,
                 "C7: the brokers do not agree"))
-    machine_.simulator.trace(audit_->disagreement());
+    return machine_.simulator.trace(audit_->disagreement());
+  wait_for_task("building the controller's state again", audit_->rebuild());
 }
 
 bool World::caught_up() {
@@ -371,6 +417,7 @@ void World::check_all() {
   const auto read = [this] { return caught_up(); };
   if (!wait_for(read, 30min, "consumers do not reach the end of their partitions")) return;
   for (const auto& consumer : consumers_) check_found(*consumer);
+  if (flips_) heal_replicas();
   if (replicated_) compare_replicas();
   const auto forgotten = [this] {
     const auto& nodes = machine_.metadata->nodes;
@@ -380,18 +427,39 @@ void World::check_all() {
   wait_for(forgotten, 3min, "MET-2: something of deleted topics is left");
 }
 
+void World::wait_for_task(std::string_view what, asio::awaitable<void> task) {
+  auto done = std::make_shared<bool>(false);
+  const auto watch = [](asio::awaitable<void> task,
+                        std::shared_ptr<bool> over) -> asio::awaitable<void> {
+    co_await std::move(task);
+    *over = true;
+  };
+  machine_.spawn(std::string(what), watch(std::move(task), done));
+  wait_for([done] { return *done; }, 10min, fmt::format("{} does not end", what));
+}
+
+void World::run_drill() {
+  drills_.emplace(machine_, extras_.fork(), nodes_, audit_->replicas(), isr_,
+                  [this] { return ending_ || machine_.failed(); });
+  wait_for_task("the drill", drills_->run(unclean_));
+}
+
+/// What a broker meets of damage it has mended by the replicas in sync, within a minute.
+void World::heal_replicas() {
+  wait_for_task("reading what is damaged", flips_->meet_all());
+  wait_for([this] { return flips_->left().empty(); }, 1min, "what is damaged is not mended");
+  for (const auto& damage : flips_->left())
+    machine_.simulator.trace(fmt::format("{} is damaged at byte {} on {}", damage.file, damage.from,
+                                         damage.node->name()));
+}
+
 void World::compare_replicas() {
   const auto& replicas = audit_->replicas();
   const auto in_sync = [&] { return replicas.not_in_sync().empty(); };
   if (!wait_for(in_sync, 30s, "C7: replicas do not get into sync"))
     return machine_.simulator.trace(replicas.not_in_sync());
-  bool compared = false;
-  auto compare = [](ReplicaAudit& replicas, bool& done) -> asio::awaitable<void> {
-    co_await replicas.compare();
-    done = true;
-  };
-  machine_.spawn("comparison", compare(audit_->replicas(), compared));
-  wait_for([&] { return compared; }, 10min, "the comparison of replicas does not end");
+  replicas.check_losses_reported();
+  wait_for_task("the comparison of replicas", audit_->replicas().compare());
 }
 
 void World::check_found(const SimConsumer& consumer) {
@@ -430,11 +498,18 @@ void World::run() {
   start_clients();
   for (const auto& node : nodes_) machine_.spawn("node", keep_alive(*node));
   machine_.spawn("topics", change_topics());
-  machine_.spawn("trouble", make_trouble());
+  machine_.spawn("trouble", beside(trouble_.run()));
   for (int i = 0; replica_trouble_ && i < 2; ++i)
-    machine_.spawn("trouble of replicas", trouble_replicas());
-  wait_for([] { return false; }, machine_.random.duration(5s, 150s), "");
+    machine_.spawn("trouble of replicas", beside(replica_trouble_->run()));
+  if (more_) machine_.spawn("more trouble", beside(replica_trouble_->run_more(extras_.fork())));
+  if (unclean_) machine_.spawn("records given up", beside(replica_trouble_->lose_majorities()));
+  if (flips_) machine_.spawn("bit flips", beside(replica_trouble_->flip_bits()));
+  const auto span = machine_.random.duration(5s, 150s);
+  wait_for([] { return false; }, unclean_ ? std::max<base::Duration>(span, 80s) : span, "");
   if (!machine_.failed()) calm_down();
+  if (!machine_.failed() && flips_)
+    wait_for_task("the change of bits", replica_trouble_->flip_some_bits());
+  if (!machine_.failed() && (drilled_ || unclean_)) run_drill();
   if (!machine_.failed()) machine_.checked([this] { check_all(); });
   end_all();
 }
@@ -445,6 +520,7 @@ void World::report(Report& report) {
   report.steps = machine_.simulator.steps();
   report.elections = audit_->replicas().elections();
   report.isr_shrinks = audit_->replicas().isr_shrinks();
+  report.losses = audit_->replicas().losses_seen();
   for (const auto& node : nodes_) report.lives += node->lives();
   for (const auto& producer : producers_) report.records += producer->sent().delivered();
   report.trace = machine_.simulator.recent_trace();

@@ -40,6 +40,8 @@ TEST(ReplayOnce, SeedsThatFailedOnceDoNotFailAgain) {
       {"replicated", 41021},  // a topic that was deleted after the copy of a disk was made
       {"replicated",
        41057},  // a connection that was closed here ended what was asked for the caller
+      {"replicated", 7000240},   // a start after a power cut that was broken off
+      {"replicated", 900027},    // a damaged replica that its leader took in again
       {"replicated", 93168656},  // a batch sent again under a new epoch, which another replica had
   };
   for (const auto& [name, seed] : failed) {

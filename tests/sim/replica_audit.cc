@@ -27,6 +27,9 @@ const IsrMember* find(const Members& members, model::BrokerId broker) {
   return found == members.end() ? nullptr : &*found;
 }
 
+/// No world lasts as long.
+constexpr std::int64_t kAppendedWithinMs = 1'000'000;
+
 void mix(std::uint64_t& hash, std::int64_t value) {
   hash = (hash ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15ull;
   hash ^= hash >> 29;
@@ -110,12 +113,18 @@ void ReplicaAudit::check_change(const model::PartitionId& id, const State& befor
   const auto shown = shown_.find(id);
   if (shown != shown_.end() && shown->second > Offset(0)) {
     const bool elected = now.leader != before.leader && now.leader != model::BrokerId();
-    require(!elected || find(before.isr, now.leader) || find(before.elr, now.leader),
+    const bool outside = elected && !find(before.isr, now.leader) && !find(before.elr, now.leader);
+    const bool loss = now.loss_epoch != before.loss_epoch;
+    const bool allowed = (outside || loss) && losses_.allowed(id);
+    require(!outside || (allowed && loss),
             "R11: {}: broker {} becomes leader and was in neither ISR{} nor ELR{}", id.text(),
             now.leader, text_of(before.isr), text_of(before.elr));
-    require(now.loss_epoch == before.loss_epoch,
-            "R1: {}: a loss is reported in epoch {}, and somebody has all of it", id.text(),
-            now.loss_epoch);
+    require(!loss || allowed, "R1: {}: a loss is reported in epoch {}, and somebody has all of it",
+            id.text(), now.loss_epoch);
+    const auto* const leader = find(now.isr, now.leader);
+    const auto* const log = leader ? log_of(*leader, id) : nullptr;
+    const auto whole = log ? std::optional(log->high_watermark_hint()) : std::nullopt;
+    shown->second = losses_.wrote_state(id, before, now, shown->second, whole);
   }
   // Without a new leader only the present one lets somebody in.
   if (now.leader_epoch != before.leader_epoch) return;
@@ -204,8 +213,9 @@ void ReplicaAudit::look_at_leader(const ClusterNode& node,
           id.text(), node.name(), seen.high_watermark, high_watermark);
   if (!known) epoch_starts_.try_emplace({id, epoch.value()}, partition.log_end_offset());
   seen = {node.lives(), epoch.value(), high_watermark};
-  auto& shown = shown_.try_emplace(id, high_watermark).first->second;
   if (rises) check_rise(node, partition);
+  if (losses_.is_past(id, epoch)) return losses_.saw_past_leader(id, high_watermark);
+  auto& shown = shown_.try_emplace(id, high_watermark).first->second;
   if (high_watermark > shown) {
     shown = high_watermark;
     check_candidates(id, "when the high watermark rises");
@@ -261,6 +271,11 @@ replication::Partition* ReplicaAudit::leader_of(const model::PartitionId& id) co
       return partition;
   }
   return nullptr;
+}
+
+const metadata::PartitionStateValue* ReplicaAudit::state_of(const model::PartitionId& id) const {
+  const auto state = states_.find(id);
+  return state == states_.end() ? nullptr : &state->second;
 }
 
 std::vector<model::PartitionId> ReplicaAudit::partitions() const {
@@ -323,6 +338,10 @@ std::string ReplicaAudit::not_in_sync(const metadata::PartitionAssignment& assig
   return fmt::format("{} of {} are confirmed", leader->high_watermark(), leader->log_end_offset());
 }
 
+void ReplicaAudit::check_losses_reported() const {
+  for (const auto& [id, state] : states_) losses_.check_reported(id, state);
+}
+
 /// The bytes, walked batch by batch.
 asio::awaitable<std::string> ReplicaAudit::content(storage::PartitionLog* log, Offset from,
                                                    Offset to) const {
@@ -335,6 +354,10 @@ asio::awaitable<std::string> ReplicaAudit::content(storage::PartitionLog* log, O
       for (auto rest = batches.bytes; !rest.empty();) {
         const auto batch = model::RecordBatchView::parse_first(rest);
         require(batch.has_value(), "L3: {} has a bad batch at {}", log->id().text(), from);
+        const auto now = world_.runtime.wall_clock_ms();
+        require(std::abs(batch->append_time_ms() - now) < kAppendedWithinMs,
+                "LOG-14: {} has a batch at {} that was appended at {}, and it is {}",
+                log->id().text(), from, batch->append_time_ms(), now);
         require(batch->base_offset() == from, "L1: {} has {} behind {}", log->id().text(),
                 batch->base_offset(), from);
         from = batch->end_offset();
@@ -355,6 +378,8 @@ asio::awaitable<void> ReplicaAudit::compare() {
       require(leader != nullptr, "nobody leads {}-{}", name, assignment.id.partition);
       std::vector<storage::PartitionLog*> logs;
       auto from = leader->log_start_offset();
+      require(from == Offset(0), "{}-{} begins at {}: nothing in it is old", name,
+              assignment.id.partition, from);
       for (const auto& member : assignment.isr) {
         logs.push_back(log_of(member, assignment.id));
         require(logs.back() != nullptr, "{}-{}: no log at {}", name, assignment.id.partition,

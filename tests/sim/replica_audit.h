@@ -8,6 +8,7 @@
 #include "metadata/node_values.h"
 #include "replication/partition.h"
 #include "sim/cluster_node.h"
+#include "sim/loss_audit.h"
 
 namespace mq::sim {
 
@@ -27,6 +28,10 @@ class ReplicaAudit {
   /// Why not every replica of every partition is in the ISR and has all that the leader has; empty:
   /// so it is.
   [[nodiscard]] std::string not_in_sync() const;
+  [[nodiscard]] LossAudit& losses() noexcept { return losses_; }
+  [[nodiscard]] const LossAudit& losses() const noexcept { return losses_; }
+  /// R1: what was given up is told, once all are in sync.
+  void check_losses_reported() const;
   /// R6, L1, L2, L3: byte by byte, in [log start, high watermark), once all are in sync.
   asio::awaitable<void> compare();
 
@@ -37,6 +42,8 @@ class ReplicaAudit {
   }
   /// Of the process that leads it and lives; null: none does.
   [[nodiscard]] replication::Partition* leader_of(const model::PartitionId& id) const;
+  /// As the store has it; null: it has none.
+  [[nodiscard]] const metadata::PartitionStateValue* state_of(const model::PartitionId& id) const;
   /// Partitions that the store has, in order.
   [[nodiscard]] std::vector<model::PartitionId> partitions() const;
 
@@ -45,6 +52,7 @@ class ReplicaAudit {
   /// It serves and is in sync wherever anything was shown.
   [[nodiscard]] bool has_all(const ClusterNode& node) const;
 
+  [[nodiscard]] std::uint64_t losses_seen() const noexcept { return losses_.losses(); }
   [[nodiscard]] std::uint64_t isr_shrinks() const noexcept { return shrinks_; }
   [[nodiscard]] std::uint64_t elections() const noexcept { return elections_; }
 
@@ -77,6 +85,7 @@ class ReplicaAudit {
 
   BrokerMachine& world_;
   const Nodes& nodes_;
+  LossAudit losses_{world_, nodes_};
   std::map<model::PartitionId, State> states_;  // as the store has them
   std::map<model::PartitionId, model::Offset> shown_;
   std::map<std::pair<std::int32_t, model::PartitionId>, Seen> seen_;  // by node

@@ -10,12 +10,13 @@ using namespace std::chrono_literals;
 
 ReplicaTrouble::ReplicaTrouble(BrokerMachine& machine, const Nodes& nodes,
                                const ReplicaAudit& replicas, std::function<bool()> over,
-                               bool synced)
+                               bool synced, BitFlips* flips)
     : machine_(machine),
       nodes_(nodes),
       replicas_(replicas),
       over_(std::move(over)),
-      synced_(synced) {
+      synced_(synced),
+      flips_(flips) {
   // What the controller has just stored is not heard of by who asked for it.
   machine_.metadata->on_applied = [this] {
     const auto* const controller = answers_get_lost_ ? leading_node(nodes_) : nullptr;
@@ -58,6 +59,64 @@ asio::awaitable<void> ReplicaTrouble::run() {
     } else if (machine_.random.chance(0.3)) {
       end_all();
     }
+  }
+}
+
+asio::awaitable<void> ReplicaTrouble::run_more(testing::SimRandom random) {
+  constexpr std::int64_t kAheadMs[] = {-1'000'000'000'000, -3'600'000, -8'000, 0, 8'000, 60'000,
+                                       31'536'000'000};
+  const auto wrong = random.below(nodes_.size());
+  while (!over_()) {
+    co_await machine_.runtime.sleep_for(random.duration(500ms, 10s));
+    if (over_()) break;
+    auto* const controller = leading_node(nodes_);
+    switch (random.below(3)) {
+      case 0:
+        nodes_[wrong]->set_clock_ahead(kAheadMs[random.below(std::size(kAheadMs))]);
+        break;
+      case 1:
+        if (controller) co_await cut_off(*controller);
+        break;
+      default: {
+        const auto& from = controller && random.chance(0.7) ? *controller : some_node();
+        co_await refuse(from, another_than(from), random.duration(500ms, 15s));
+      }
+    }
+  }
+}
+
+/// The two live, and the one may take the other for dead.
+asio::awaitable<void> ReplicaTrouble::refuse(const ClusterNode& from, const ClusterNode& to,
+                                             base::Duration span) {
+  machine_.simulator.trace(fmt::format("what {} wants of {} is refused", from.name(), to.name()));
+  machine_.network.refuse(from.name(), to.name());
+  machine_.network.reset_between(from.name(), to.name());
+  co_await machine_.runtime.sleep_for(span);
+  machine_.network.mend(from.name(), to.name());
+}
+
+asio::awaitable<void> ReplicaTrouble::lose_majorities() {
+  co_await wait(5s, 20s);
+  while (!over_()) {
+    co_await cut_and_leave(some_node());
+    co_await wait(30s, 80s);
+  }
+}
+
+/// The others go on without it for a while, and then are away for longer than 30 s.
+asio::awaitable<void> ReplicaTrouble::cut_and_leave(const ClusterNode& left) {
+  machine_.simulator.trace(fmt::format("{} lags and will be left alone", left.name()));
+  std::vector<ClusterNode*> others;
+  for (const auto& node : nodes_) {
+    if (node.get() != &left) others.push_back(node.get());
+  }
+  for (const auto* const other : others) machine_.network.cut(left.name(), other->name());
+  co_await wait(2s, 12s);
+  for (auto* const other : others) {
+    machine_.network.mend(left.name(), other->name());
+    if (over_()) continue;
+    other->rest_until(machine_.runtime.now() + machine_.random.duration(30s, 50s));
+    other->end(synced_ && machine_.random.chance(0.3) ? BrokerEnd::power_cut : BrokerEnd::kill);
   }
 }
 
@@ -153,7 +212,7 @@ void ReplicaTrouble::end_all() {
 
 /// One at a time, and only what somebody else has.
 bool ReplicaTrouble::may_lose(const ClusterNode& node) {
-  if (in_doubt_ && replicas_.has_all(*in_doubt_))
+  if (in_doubt_ && replicas_.has_all(*in_doubt_) && !(flips_ && flips_->left_at(*in_doubt_)))
     std::exchange(in_doubt_, nullptr)->set_damaged(false);
   return (!in_doubt_ || in_doubt_ == &node) && replicas_.others_have_all(node);
 }
@@ -174,6 +233,7 @@ BrokerEnd ReplicaTrouble::draw_end(ClusterNode& node) {
 }
 
 void ReplicaTrouble::spoil_disk(ClusterNode& node) {
+  if (flips_ && !over_() && flips_->chance(0.3)) flip_a_bit(node);
   if (over_() || machine_.random.chance(0.75) || !may_lose(node)) return;
   const auto dice = machine_.random.below(3);
   if (dice == 0) {
@@ -185,6 +245,33 @@ void ReplicaTrouble::spoil_disk(ClusterNode& node) {
   } else if (dice == 2) {
     restore_copy(node);
   }
+}
+
+asio::awaitable<void> ReplicaTrouble::flip_bits() {
+  while (!over_()) {
+    co_await machine_.runtime.sleep_for(flips_->duration(500ms, 8s));
+    auto& node = some_node();
+    if (!over_() && node.serving()) flip_a_bit(node);
+  }
+}
+
+asio::awaitable<void> ReplicaTrouble::flip_some_bits() {
+  const auto until = machine_.runtime.now() + 30s;
+  while (!replicas_.not_in_sync().empty() && machine_.runtime.now() < until)
+    co_await machine_.runtime.sleep_for(20ms);
+  auto& node = some_node();
+  if (flips_->chance(0.7)) {
+    node.rest_until(machine_.runtime.now() + 2s);
+    node.end(BrokerEnd::kill);
+    while (!node.down()) co_await machine_.runtime.sleep_for(10ms);
+  }
+  for (int i = 0; i < 6; ++i) flip_a_bit(node);
+}
+
+void ReplicaTrouble::flip_a_bit(ClusterNode& node) {
+  if (!may_lose(node) || flips_->strike(node) != BitFlips::Kind::log) return;
+  in_doubt_ = &node;
+  node.set_damaged(true);
 }
 
 /// The one that was taken in some earlier life; the next is taken now.

@@ -16,6 +16,7 @@ struct Report {
   std::uint64_t lives = 0;        ///< process starts
   std::uint64_t records = 0;      ///< appended, or acknowledged
   std::uint64_t elections = 0;    ///< changes of leaders
+  std::uint64_t losses = 0;       ///< leaders that lacked records
   std::uint64_t isr_shrinks = 0;  ///< with them or without
 
   [[nodiscard]] bool ok() const noexcept { return violation.empty(); }

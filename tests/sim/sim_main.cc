@@ -124,13 +124,14 @@ int run(const Options& options) {
       total.records += report.records;
       total.elections += report.elections;
       total.isr_shrinks += report.isr_shrinks;
+      total.losses += report.losses;
     }
   }
   fmt::print(
       "{} seeds from {}: {} process lives, {} records or batches, {} changes of leaders, {} of "
-      "ISRs that shrank, {} steps in {:.1f} s; no promise broken\n",
-      done, first, total.lives, total.records, total.elections, total.isr_shrinks, total.steps,
-      std::chrono::duration<double>(Clock::now() - start).count());
+      "ISRs that shrank, {} leaders that lacked records, {} steps in {:.1f} s; no promise broken\n",
+      done, first, total.lives, total.records, total.elections, total.isr_shrinks, total.losses,
+      total.steps, std::chrono::duration<double>(Clock::now() - start).count());
   return 0;
 }
 

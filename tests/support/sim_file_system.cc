@@ -104,6 +104,17 @@ void SimFileSystem::flip(const std::string& path, std::uint64_t position, std::b
   settle(*inode);
 }
 
+bool SimFileSystem::flip_synced(const std::string& path, std::uint64_t position, std::byte mask) {
+  std::lock_guard lock(tree_->mutex);
+  const auto inode = tree_->file(path);
+  const auto sector = position / kSimSector;
+  if (position >= inode->size_min || inode->lost.contains(sector) ||
+      inode->forsaken.contains(sector))
+    return false;
+  inode->content.at(position) ^= mask;
+  return true;
+}
+
 void SimFileSystem::truncate_file(const std::string& path, std::uint64_t size) {
   std::lock_guard lock(tree_->mutex);
   const auto inode = tree_->file(path);

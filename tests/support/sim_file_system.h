@@ -85,6 +85,8 @@ class SimFileSystem final : public base::FileSystem {
   [[nodiscard]] std::vector<std::byte> content(const std::string& path) const;
   void set_content(const std::string& path, std::vector<std::byte> content);
   void flip(const std::string& path, std::uint64_t position, std::byte mask);
+  /// The same on the disk alone: what is not synced there is left as it is, and false returned.
+  bool flip_synced(const std::string& path, std::uint64_t position, std::byte mask);
   void truncate_file(const std::string& path, std::uint64_t size);
   void remove_tree(const std::string& path);
   /// All files below `path`, sorted, with full paths.

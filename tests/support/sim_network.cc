@@ -42,7 +42,8 @@ struct SimNetwork::State {
   SimRandom random;
   std::map<std::string, std::shared_ptr<Incarnation>> nodes;
   std::map<std::pair<std::string, std::uint16_t>, std::shared_ptr<ListenState>> listeners;
-  std::set<std::pair<std::string, std::string>> cuts;  // from, to
+  std::set<std::pair<std::string, std::string>> cuts;      // from, to
+  std::set<std::pair<std::string, std::string>> refusals;  // the same
   std::vector<std::weak_ptr<Connection>> connections;
   std::uint16_t next_port = 40000;
 
@@ -377,7 +378,8 @@ class NodeNetwork final : public base::Network {
       if (!state->nodes.contains(host)) co_return make_error_code(BaseErrc::not_found);
       const auto& there = *state->nodes.at(host);
       const bool cut = state->is_cut(owner->node, host) || state->is_cut(host, owner->node);
-      if (!cut && there.refuses) co_return make_error_code(BaseErrc::connection_refused);
+      const bool refused = there.refuses || state->refusals.contains({owner->node, host});
+      if (!cut && refused) co_return make_error_code(BaseErrc::connection_refused);
       const bool reachable = there.alive && !cut;
       if (reachable) break;
       co_await runtime->sleep_until(std::min(runtime->now() + kResendEvery, deadline));
@@ -469,9 +471,18 @@ void SimNetwork::cut_one_way(const std::string& from, const std::string& to) {
 void SimNetwork::mend(const std::string& a, const std::string& b) {
   state_->cuts.erase({a, b});
   state_->cuts.erase({b, a});
+  state_->refusals.erase({a, b});
+  state_->refusals.erase({b, a});
 }
 
-void SimNetwork::heal() { state_->cuts.clear(); }
+void SimNetwork::refuse(const std::string& from, const std::string& to) {
+  state_->refusals.emplace(from, to);
+}
+
+void SimNetwork::heal() {
+  state_->cuts.clear();
+  state_->refusals.clear();
+}
 
 void SimNetwork::set_link(const SimLink& link) { state_->link = link; }
 

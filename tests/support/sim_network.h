@@ -44,6 +44,8 @@ class SimNetwork {
   void cut(const std::string& a, const std::string& b);
   /// Only those from the one to the other are lost. No connection comes to be either.
   void cut_one_way(const std::string& from, const std::string& to);
+  /// A firewall refuses new connections from the one to the other, which lives.
+  void refuse(const std::string& from, const std::string& to);
   void mend(const std::string& a, const std::string& b);
   void heal();  ///< all
   /// For what is sent from now on, on all links.

@@ -1,0 +1,108 @@
+#include "sim/loss_audit.h"
+
+#include <algorithm>
+
+#include "metadata/znode_layout.h"
+#include "sim/violation.h"
+
+namespace mq::sim {
+namespace {
+
+using namespace std::chrono_literals;
+using model::Offset;
+
+/// README.md of the controller.
+constexpr base::Duration kUncleanAfter = 30s;
+
+}  // namespace
+
+bool LossAudit::allowed(const model::PartitionId& id) const {
+  for (const auto& [path, node] : world_.metadata->nodes) {
+    if (!path.starts_with(std::string(metadata::layout::kTopics) + "/")) continue;
+    const auto topic = metadata::decode_topic(node.value);
+    if (!topic || topic->id != id.topic) continue;
+    const auto set = topic->overrides.find("unclean_election");
+    return set != topic->overrides.end() && set->second == "true";
+  }
+  return false;
+}
+
+Offset LossAudit::wrote_state(const model::PartitionId& id, const State& before, const State& now,
+                              Offset shown, std::optional<Offset> whole) {
+  const bool another = now.loss_epoch != before.loss_epoch;
+  if (another) {
+    check_election(id, before, now);
+    require(now.loss_start.value() >= 0 && (!whole || now.loss_start <= *whole),
+            "R1: {}: the loss is told from {} on, the leader's log is certain up to {}", id.text(),
+            now.loss_start, whole.value_or(Offset()));
+    Loss loss{now.loss_epoch, whole.value_or(now.loss_start), shown, world_.runtime.now(), {}};
+    for (const auto* const members : {&before.isr, &before.elr}) {
+      for (const auto& member : *members) {
+        for (const auto& node : nodes_) {
+          if (node->id() == member.broker.value()) loss.complete[node->id()] = node->disk_losses();
+        }
+      }
+    }
+    shown = std::min(shown, loss.start);
+    ++count_;
+    world_.records_given_up = true;
+    if (on_loss_) on_loss_(id, loss.start);
+    losses_[id].push_back(std::move(loss));
+  }
+  if (now.leader == model::BrokerId()) {
+    leaderless_since_.try_emplace(id, world_.runtime.now());
+  } else {
+    leaderless_since_.erase(id);
+  }
+  return shown;
+}
+
+/// Somebody outside of ISR and ELR leads only after a while in which nobody in them could.
+void LossAudit::check_election(const model::PartitionId& id, const State& before,
+                               const State& now) const {
+  require(now.loss_epoch == now.leader_epoch, "R11: {}: a loss in epoch {} is told in epoch {}",
+          id.text(), now.loss_epoch, now.leader_epoch);
+  const auto since = leaderless_since_.find(id);
+  require(before.leader == model::BrokerId() && since != leaderless_since_.end() &&
+              world_.runtime.now() - since->second >= kUncleanAfter,
+          "R11: {}: records are given up for broker {} before 30 s without a leader are over",
+          id.text(), now.leader);
+}
+
+bool LossAudit::is_past(const model::PartitionId& id, model::LeaderEpoch epoch) const {
+  const auto found = losses_.find(id);
+  return found != losses_.end() && epoch < found->second.back().epoch;
+}
+
+void LossAudit::saw_past_leader(const model::PartitionId& id, Offset high_watermark) {
+  auto& loss = losses_.at(id).back();
+  loss.end = std::max(loss.end, high_watermark);
+  loss.until = world_.runtime.now();
+}
+
+bool LossAudit::may_be_lost(const model::PartitionId& id, std::int64_t offset,
+                            base::TimePoint sent) const {
+  const auto found = losses_.find(id);
+  return found != losses_.end() && std::ranges::any_of(found->second, [&](const Loss& loss) {
+           return offset >= loss.start.value() && offset < loss.end.value() && sent <= loss.until;
+         });
+}
+
+void LossAudit::check_reported(const model::PartitionId& id, const State& now) const {
+  const auto found = losses_.find(id);
+  if (found == losses_.end()) return;
+  for (const auto& loss : found->second) {
+    require(now.loss_epoch >= loss.epoch && now.loss_start <= loss.start,
+            "R1: {}: from {} on something is lost; the state says from {} on, in epoch {}",
+            id.text(), loss.start, now.loss_start, now.loss_epoch);
+    const bool told = std::ranges::any_of(nodes_, [&](const auto& node) {
+      const auto had = loss.complete.find(node->id());
+      return had != loss.complete.end() && had->second == node->disk_losses();
+    });
+    require(!told || loss.end <= loss.start || now.loss_end >= loss.end,
+            "R1: {}: [{}, {}) is lost; the state says up to {}, and who had it has come back",
+            id.text(), loss.start, loss.end, now.loss_end);
+  }
+}
+
+}  // namespace mq::sim
