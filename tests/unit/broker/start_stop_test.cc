@@ -231,16 +231,15 @@ TEST(BrokerStop, EndsInBoundedTimeWhileTheMetadataStoreHangsAndNamesWhatItStillL
   const auto named = std::ranges::find_if(lines, [](const auto& line) {
     return line.find("was not handed over within 5 s") != std::string::npos;
   });
-  ASSERT_NE(named, lines.end());
-  EXPECT_THAT(*named, HasSubstr("orders-0"));
+  EXPECT_THAT(named == lines.end() ? std::string("nothing") : *named, HasSubstr("orders-0"));
   EXPECT_FALSE(stopped);
   EXPECT_THAT(lines.back(), HasSubstr("did not end within 10 s"));
+  base::set_log_sink({});
 
   // A process ends here; this one lets everything come to its end.
   world.metadata->slower_by = {};
-  world.run_for(std::chrono::hours(20));
-  world.broker.reset();
-  base::set_log_sink({});
+  world.run_for(std::chrono::hours(3));
+  EXPECT_TRUE(world.stop());
 }
 
 }  // namespace
