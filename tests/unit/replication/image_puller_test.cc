@@ -37,6 +37,8 @@ class ImagePullerTest : public ::testing::Test {
     }
     response.version = newest;
     response.controller = 1;
+    response.cluster_time = cluster_time;
+    if (request.have_version == newest) response.held_ms = held.value_or(config.wait) / 1ms;
     if (request.have_version == newest) return response;
     response.topics = {image_topic("orders", 1, {partition(0, 1, 1, 1)})};
     // A change where the broker has the image before.
@@ -65,6 +67,8 @@ class ImagePullerTest : public ::testing::Test {
   bool away = false;
   bool deltas = true;
   bool wrong_base = false;
+  const protocol::ClusterTime cluster_time{protocol::ClockVerdict::agreed, 1'800'000'000'000, 0, 3};
+  std::optional<base::Duration> held;  // as it says; none: as long as it was
   std::optional<protocol::WireError> refusal;
 };
 
@@ -127,10 +131,6 @@ TEST_F(ImagePullerTest, AnAwayControllerIsTriedAgainAndTheImageStays) {
   EXPECT_TRUE(puller.trouble().empty());
 }
 
-TEST_F(ImagePullerTest, ARefusalWaitsForTheNextRegistration) {
-  refusal = protocol::WireError::stale_broker_epoch;
-  begin();
-  run_for(5s);
 // It may not serve yet when this broker hears of it, and whatever was tried before was somebody
 // else.
 TEST_F(ImagePullerTest, ANewControllerIsAskedAgainAtShortIntervals) {
@@ -147,14 +147,18 @@ TEST_F(ImagePullerTest, ANewControllerIsAskedAgainAtShortIntervals) {
   EXPECT_EQ(view.version(), version(2, 1));
 }
 
+TEST_F(ImagePullerTest, ARefusalWaitsForTheNextRegistration) {
+  refusal = protocol::WireError::stale_broker_epoch;
+  begin();
+  run_for(5s);
   EXPECT_FALSE(view.image());
   refusal.reset();
   puller.set_epoch(model::BrokerEpoch(8));
+  link.wake();  // what was asked in the old epoch may be under way
   run_for(1ms);
   EXPECT_TRUE(view.image());
   EXPECT_EQ(link.pulls.back().broker_epoch, 8);
 }
-  link.wake();  // what was asked in the old epoch may be under way
 
 TEST_F(ImagePullerTest, AnAnswerThatDoesNotFollowIsFollowedByASnapshot) {
   begin();
@@ -180,6 +184,42 @@ TEST_F(ImagePullerTest, AnEarlierControllerIsNotHeard) {
   publish(version(5, 2));
   run_for(2s);
   EXPECT_EQ(view.version(), version(5, 2));
+}
+
+// LOG-14
+TEST_F(ImagePullerTest, EachPullTellsTheWallClockAndBringsTheTimeOfTheOthers) {
+  std::vector<std::pair<protocol::ClusterTime, base::TimePoint>> told;
+  puller.on_cluster_time(
+      [&](const auto& time, base::TimePoint at) { told.emplace_back(time, at); });
+  runtime.jump_wall_clock(86'400'000);
+  begin();
+  run_for(1ms);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].first, cluster_time);
+  run_for(config.wait + 1ms);
+  ASSERT_EQ(link.pulls.size(), 3U);
+  const auto apart = link.pulls[2].wall_clock_ms - link.pulls[0].wall_clock_ms;
+  EXPECT_EQ(apart, config.wait / 1ms);
+  EXPECT_NEAR(static_cast<double>(link.pulls[0].wall_clock_ms - runtime.wall_clock_ms()), 0, 3'000);
+  // Held all the time: it is of the moment in which it came. Else it was under way for half of
+  // that.
+  EXPECT_EQ(told[1].second, runtime.now() - 2ms);
+  held = 1s;  // of the pull after the one that is under way
+  run_for(2 * config.wait);
+  ASSERT_EQ(told.size(), 4U);
+  EXPECT_EQ(told[3].second, runtime.now() - 2ms - 500ms);
+}
+
+TEST_F(ImagePullerTest, AnAnswerThatWasLongUnderWaySaysNothingAboutTime) {
+  int told = 0;
+  puller.on_cluster_time([&](const auto&, base::TimePoint) { ++told; });
+  held = -1s;
+  begin();
+  run_for(4 * config.wait);
+  EXPECT_EQ(told, 1);  // the image that came at once
+  held.reset();
+  run_for(2 * config.wait);
+  EXPECT_GE(told, 2);
 }
 
 }  // namespace
