@@ -136,6 +136,8 @@ class NobodyCanLead(Replicated):
         start = self.damage(folder)
         self.ready(self.nodes[number], self.restart(number))
         wait_until(lambda: "damaged" in self.described("single/0")["note"], FAILOVER_SECONDS, "it says why it is not served")
+        self.assertIn(f"try: mqctl partition elect-leader single/0 --broker {number} --accept-loss",
+                      self.ctl("partition", "describe", "single/0").out)
         done = self.ctl("health", "--level", "2")
         self.assertEqual(done.code, 10)
         self.assertIn(f"single/0 is not served by broker {number}: the partition's log is damaged", done.out)

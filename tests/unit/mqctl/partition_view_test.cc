@@ -46,6 +46,16 @@ TEST(PartitionView, OfTheOnlyReplicaThereIsOneWay) {
               HasSubstr("  ! broker 3 is away\n    try: start broker 3; nobody else has a copy\n"));
 }
 
+TEST(PartitionView, TheOnlyLogIsDamaged) {
+  auto partition = replicated();
+  partition.replicas = partition.in_sync = {1};
+  partition.min_isr = 1;
+  partition.note = "the partition's log is damaged: a segment is missing";
+  EXPECT_THAT(partition_text("orders", partition),
+              HasSubstr("  ! the partition's log is damaged: a segment is missing\n    try: mqctl "
+                        "partition elect-leader orders/0 --broker 1 --accept-loss"));
+}
+
 TEST(PartitionView, OtherReasonsForHavingNoLeaderAreSaidBesides) {
   auto partition = replicated();
   partition.leader = -1;

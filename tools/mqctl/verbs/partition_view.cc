@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "base/units.h"
 #include "mqctl/cli/table.h"
@@ -11,6 +12,9 @@
 
 namespace mq::mqctl {
 namespace {
+
+/// So a broker begins to say why it does not serve such a log.
+constexpr std::string_view kDamagedLog = "the partition's log is damaged";
 
 std::string follower_text(const PartitionDescription& partition,
                           const FollowerDescription& follower) {
@@ -101,7 +105,15 @@ std::string partition_text(const std::string& topic, const PartitionDescription&
   text += sync_text(partition);
   if (partition.loss_epoch >= 0) text += loss_text(name, partition);
   if (partition.leader < 0) return text + leaderless_text(name, partition);
-  if (!partition.note.empty()) text += fmt::format("  ! {}\n", partition.note);
+  if (partition.note.empty()) return text;
+  text += fmt::format("  ! {}\n", partition.note);
+  // Others would have led it: there is no other replica.
+  if (partition.note.starts_with(kDamagedLog))
+    text += fmt::format(
+        "    try: mqctl partition elect-leader {} --broker {} --accept-loss keeps what is sound "
+        "below "
+        "the damage\n",
+        name, partition.leader);
   return text;
 }
 
