@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/crc32c.h"
 #include "storage/journal_state.h"
 #include "storage/storage_format.h"
 
@@ -12,7 +11,7 @@ namespace {
 /// In eighths of a stride, by the partition.
 std::uint64_t first_stride(const model::PartitionId& id, std::uint64_t bytes) {
   constexpr std::uint64_t kPlaces = 8;
-  const std::uint64_t place = base::crc32c(base::as_bytes(id.text())) % kPlaces + 1;
+  const std::uint64_t place = std::hash<model::PartitionId>{}(id) % kPlaces + 1;
   return std::max<std::uint64_t>(bytes * place / kPlaces, 1);
 }
 
