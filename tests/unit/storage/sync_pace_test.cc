@@ -195,7 +195,7 @@ TEST(SyncPace, StridesOfLogsThatGrowSideBySideBeginAtDifferentPlaces) {
   world.files->on_sync([&](FileOperation operation, const std::string& path) {
     if (operation == FileOperation::write_back && seen.insert(path).second) rounds.insert(round);
   });
-  for (; round < 90; ++round) {
+  for (; round < 100; ++round) {
     for (int i = 0; i < kLogs; ++i) world.append(1, 100'000, i);
     world.pass(milliseconds(1));
   }
