@@ -31,7 +31,7 @@ class ColdReads final : public base::DiskExecutor, public std::enable_shared_fro
   static constexpr std::size_t kTurnsMax = 2;
   /// A drive goes on with what lies behind a read as long as the next one is waiting already;
   /// between two reads it turns to what it has to write, so a step is one read and a long one.
-  static constexpr std::size_t kStepBytes = std::size_t{16} << 20;
+  static constexpr std::size_t kStepBytes = std::size_t{8} << 20;
 
   /// `shares_head`: the journal lies on the same disk. Everything given outlives the last turn.
   ColdReads(base::DiskExecutor& threads, base::Runtime& home, bool shares_head);

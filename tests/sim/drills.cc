@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "metadata/znode_layout.h"
 #include "sim/violation.h"
 
@@ -146,7 +148,14 @@ std::string Drills::not_led_by(const ClusterNode& left) const {
 /// The two that are in sync go, or reach nothing but each other and their clients, to whom they go
 /// on confirming for a while.
 asio::awaitable<void> Drills::give_records_up() {
-  auto& left = *nodes_[random_.below(nodes_.size())];
+  const auto ids = replicas_.partitions();
+  const auto unclean =
+      std::ranges::find_if(ids, [this](const auto& id) { return replicas_.losses().allowed(id); });
+  if (unclean == ids.end()) co_return;
+  const auto leader = replicas_.state_of(*unclean)->leader.value();
+  auto* follower = nodes_[random_.below(nodes_.size())].get();
+  while (follower->id() == leader) follower = nodes_[random_.below(nodes_.size())].get();
+  const auto& left = *follower;
   std::vector<ClusterNode*> others;
   for (const auto& node : nodes_) {
     if (node.get() != &left) others.push_back(node.get());

@@ -261,11 +261,12 @@ asio::awaitable<void> ReplicaTrouble::flip_some_bits() {
     co_await machine_.runtime.sleep_for(20ms);
   auto& node = some_node();
   if (flips_->chance(0.7)) {
-    node.rest_until(machine_.runtime.now() + 2s);
+    node.rest_until(base::TimePoint::max());  // its end may take a while
     node.end(BrokerEnd::kill);
     while (!node.down()) co_await machine_.runtime.sleep_for(10ms);
   }
   for (int i = 0; i < 6; ++i) flip_a_bit(node);
+  node.rest_until(machine_.runtime.now());
 }
 
 void ReplicaTrouble::flip_a_bit(ClusterNode& node) {
