@@ -2,6 +2,7 @@
 
 #include "base/mutants.h"
 #include "broker/error_map.h"
+#include "replication/batch_place.h"
 
 namespace mq::broker {
 
@@ -28,7 +29,9 @@ struct ReplicaFeed::Subscription final : replication::LogListener {
   model::Offset told_high_watermark;
   model::Offset told_log_start;
   std::optional<ReplicaFetchResult> last_word;  ///< why nothing comes until it subscribes again
-  bool ended = false;                           ///< that has been said
+  /// It ends below this log: is told where to begin once that has been looked up.
+  std::optional<protocol::ReplicaSubscribe> below;
+  bool ended = false;  ///< that has been said
   bool queued = false;
   bool cold = false;  ///< waits for the disk, or its data is being read
   bool waits_for_turn = false;
@@ -76,12 +79,23 @@ void ReplicaFeed::subscribe(protocol::ReplicaSubscribe from) {
     subscription.last_word.emplace().status = worker_.core().missing(from.partition);
     return;
   }
-  const auto begun = partition->subscribe(follower_, from);
+  if (from.appended < partition->log_start_offset() &&
+      partition->log_start_offset() < partition->log_end_offset() && !partition->failure()) {
+    subscription.send_from = partition->log_start_offset();
+    subscription.below = std::move(from);
+    return;
+  }
+  begin(subscription, *partition, from);
+}
+
+void ReplicaFeed::begin(Subscription& subscription, replication::Partition& partition,
+                        const protocol::ReplicaSubscribe& from) {
+  const auto begun = partition.subscribe(follower_, from);
   if (!begun || begun->diverging) {
     auto& word = subscription.last_word.emplace();
-    word.leader_epoch = partition->leader_epoch();
-    word.high_watermark = partition->high_watermark();
-    word.log_start = partition->log_start_offset();
+    word.leader_epoch = partition.leader_epoch();
+    word.high_watermark = partition.high_watermark();
+    word.log_start = partition.log_start_offset();
     if (begun) {
       word.diverging.emplace(
           protocol::Divergence{begun->diverging->epoch, begun->diverging->end_offset});
@@ -94,14 +108,46 @@ void ReplicaFeed::subscribe(protocol::ReplicaSubscribe from) {
     return;
   }
   subscription.name = begun->subscription;
-  partition->add_listener(subscription);
+  partition.add_listener(subscription);
+}
+
+/// The log start may lie inside a batch, and batches go whole: a replica that has nothing of it
+/// begins where the batch does. True when there is something to be told now.
+bool ReplicaFeed::tell_where_to_begin(Subscription& subscription,
+                                      replication::Partition& partition) {
+  if (subscription.cold && !subscription.from_disk) return false;
+  base::Result<storage::ReadResult> data = make_error_code(storage::StorageErrc::not_cached);
+  if (subscription.from_disk) {
+    data = *std::exchange(subscription.from_disk, std::nullopt);
+    subscription.cold = false;
+    subscription.memory.give_back();
+  } else {
+    data = partition.read_for_follower(subscription.send_from, 1);
+  }
+  if (!data && data.error() == make_error_code(storage::StorageErrc::not_cached)) {
+    read_ahead(subscription);
+    return false;
+  }
+  auto from = *std::exchange(subscription.below, std::nullopt);
+  auto beginning = subscription.send_from;
+  if (data && !data->batches.empty())
+    beginning = replication::base_offset_of(data->batches.front().bytes);
+  // One that is empty and stands there already has all that it could have.
+  const bool empty = from.last_epoch == model::LeaderEpoch();
+  if (empty && from.appended == beginning) from.appended = from.durable = subscription.send_from;
+  // What it has of that batch is no part of this log: it begins anew behind that, and then below.
+  if (from.appended > beginning) beginning = subscription.send_from;
+  begin(subscription, partition, from);
+  if (subscription.last_word) subscription.last_word->log_start = beginning;
+  return true;
 }
 
 void ReplicaFeed::note(const protocol::ReplicaPosition& position) {
   const auto found = subscriptions_.find(position.partition);
   if (found == subscriptions_.end()) return;
   const Subscription& subscription = *found->second;
-  if (subscription.number != position.number || subscription.last_word) return;
+  if (subscription.number != position.number || subscription.last_word || subscription.below)
+    return;
   if (auto* partition = partition_of(subscription)) {
     partition->follower_has({follower_, subscription.name, subscription.leader_epoch,
                              position.appended, position.durable, position.log_start});
@@ -148,6 +194,7 @@ bool ReplicaFeed::collect_one(Subscription& subscription, ReplicaNews& news) {
     refuse(subscription, *partition, failed, news);
     return false;
   }
+  if (subscription.below) return tell_where_to_begin(subscription, *partition);
   if (subscription.from_disk) return take_read_ahead(subscription, *partition, news);
   const bool all_sent = subscription.send_from >= partition->log_end_offset();
   if (all_sent || subscription.cold) {
@@ -214,7 +261,9 @@ void ReplicaFeed::refuse(Subscription& subscription, const replication::Partitio
                                        error.message())),
          news);
   news.results.back().leader_epoch = partition.leader_epoch();
-  news.results.back().log_start = partition.log_start_offset();
+  // Where to begin is said to who subscribes.
+  if (wire != WireError::offset_out_of_range)
+    news.results.back().log_start = partition.log_start_offset();
 }
 
 /// It is not in sync, and its turn has not come. All that wait here have one turn together.
@@ -337,7 +386,7 @@ asio::awaitable<void> ReplicaFeed::read_cold(std::shared_ptr<ReplicaFeed> self) 
 void ReplicaFeed::add_high_watermarks(ReplicaNews& news) {
   for (const auto& [id, subscription] : subscriptions_) {
     if (news.full()) return;
-    if (subscription->ended || subscription->last_word) continue;
+    if (subscription->ended || subscription->last_word || subscription->below) continue;
     auto* partition = partition_of(*subscription);
     if (!partition || partition->failure()) continue;
     if (partition->high_watermark() != subscription->told_high_watermark)

@@ -53,6 +53,9 @@ class ReplicaFeed final : public std::enable_shared_from_this<ReplicaFeed> {
 
   void ready(Subscription& subscription);
   [[nodiscard]] replication::Partition* partition_of(const Subscription& subscription) const;
+  void begin(Subscription& subscription, replication::Partition& partition,
+             const protocol::ReplicaSubscribe& from);
+  bool tell_where_to_begin(Subscription& subscription, replication::Partition& partition);
   /// True if there is more to send for it.
   bool collect_one(Subscription& subscription, ReplicaNews& news);
   void add(Subscription& subscription, replication::Partition& partition, ReplicaNews& news,

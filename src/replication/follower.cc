@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mutants.h"
+#include "replication/batch_place.h"
 
 namespace mq::replication {
 
@@ -117,11 +118,11 @@ void FollowedPartition::take(const protocol::ReplicaFetchResult& result, const b
   leader_log_start_ = std::max(leader_log_start_, result.log_start);
   if (result.diverging)
     return begin_cut(EpochEnd{result.diverging->epoch, result.diverging->end_offset});
-  pause_ = {};
   heard_ = true;
   leader_high_watermark_ = std::max(leader_high_watermark_, result.high_watermark);
   append(owner, batches);
   if (state_ != State::subscribed) return;
+  if (!appending_later_) pause_ = {};
   raise_high_watermark();
   follow_log_start();
   if (!in_sync_ && !pausing_ && log_.write_back_lags()) pause_for_disk();
@@ -151,7 +152,7 @@ void FollowedPartition::append(const base::Buffer& owner, base::Bytes batches) {
     const auto batch = first_batch(batches);
     if (!batch) return append_failed(batch.error());
     const auto info = log_.append_replicated(owner, *batch);
-    if (!info) return append_failed(info.error());
+    if (!info) return append_failed(info.error(), *batch);
     batches = batches.subspan(batch->size());
     appended();
   }
@@ -204,7 +205,7 @@ asio::awaitable<bool> FollowedPartition::append_waiting(Waiting waiting) {
     const auto info = co_await log_.append_replicated_later(waiting.owner, *batch);
     if (closed_) co_return false;
     if (!info) {
-      append_failed(info.error());
+      append_failed(info.error(), *batch);
       co_return false;
     }
     rest = rest.subspan(batch->size());
@@ -215,12 +216,13 @@ asio::awaitable<bool> FollowedPartition::append_waiting(Waiting waiting) {
 }
 
 void FollowedPartition::appended() {
+  pause_ = {};
   batches_.add();
   raise_high_watermark();
 }
 
 /// Nothing of that batch was appended. Whatever it was, the log says from where on to ask again.
-void FollowedPartition::append_failed(Error error) {
+void FollowedPartition::append_failed(Error error, base::Bytes batch) {
   if (log_.failure()) return fail();
   if (error == make_error_code(StorageErrc::storage_full) ||
       error == make_error_code(StorageErrc::io_failed)) {
@@ -228,6 +230,11 @@ void FollowedPartition::append_failed(Error error) {
     return subscribe_again(kPauseMax);
   }
   counters_.get("replica_batches_refused_total").add();
+  const bool elsewhere = error == make_error_code(StorageErrc::offset_out_of_range);
+  if (elsewhere && empty() && base_offset_of(batch) < log_.log_end_offset()) {
+    needs_another_log_ = true;
+    return fail("it begins inside a batch of its leader's");
+  }
   base::log_warning("replication", "{}: a batch of broker {} at offset {} is not taken: {}",
                     id().text(), following_.leader, log_.log_end_offset(), error.message());
   unsubscribe_ = true;
@@ -237,8 +244,13 @@ void FollowedPartition::append_failed(Error error) {
 /// The subscription has ended at the leader.
 void FollowedPartition::refused(const protocol::ReplicaFetchResult& result) {
   const bool out_of_range = result.status.error() == protocol::WireError::offset_out_of_range;
+  const Offset end = log_.log_end_offset();
+  if (out_of_range && (result.log_start > end || (result.log_start == end && !empty()))) {
+    // May lie below the leader's log start, where the batch begins in which that is.
+    leader_log_start_ = result.log_start;
+    return begin_restart();
+  }
   leader_log_start_ = std::max(leader_log_start_, result.log_start);
-  if (out_of_range && leader_log_start_ > log_.log_end_offset()) return begin_restart();
   back_off();
 }
 

@@ -113,7 +113,8 @@ class FollowedPartition final : public Readable,
   void append_later(base::Bytes batches);
   asio::awaitable<void> append_those_later(std::shared_ptr<FollowedPartition> self);
   asio::awaitable<bool> append_waiting(Waiting waiting);
-  void append_failed(Error error);
+  void append_failed(Error error, base::Bytes batch = {});
+  [[nodiscard]] bool empty() const { return log_.last_batch_epoch() == model::LeaderEpoch(); }
   void appended();
 
   void refused(const protocol::ReplicaFetchResult& result);

@@ -51,6 +51,27 @@ class ThreeReplicas(Replicated):
             self.ready(self.nodes[number], self.restart(number))
             self.wait_until_whole()
 
+    def test_a_replica_comes_back_behind_a_trim_into_a_batch(self):
+        self.wait_until_whole()
+        data = lambda first: "".join(f"k:{number}\n" for number in range(first, first + 500)).encode()  # noqa: E731
+        produce = ("produce", TOPIC, "-p", "0", "-K", ":", "--compression", "none")
+        for how in ("away", "emptied"):
+            self.assertEqual(self.ctl(*produce, stdin=data(0)).code, 0)
+            self.wait_until_whole()
+            self.assertEqual(self.nodes[3].stop(), 0)
+            if how == "emptied":
+                shutil.rmtree(self.nodes[3].data)
+            wait_until(self.all_led, 10, "others lead")
+            self.assertEqual(self.ctl(*produce, stdin=data(500)).code, 0)
+            # One record alone is no batch of these.
+            done = self.ctl("topic", "trim", TOPIC, "-p", "0", "--to", "-3", "-y")
+            self.assertEqual(done.code, 0, done.err)
+            self.ready(self.nodes[3], self.restart(3))
+            self.wait_until_whole()
+            self.assertEqual(self.ctl("partition", "elect-leader", f"{TOPIC}/0", "--broker", "3").code, 0)
+            done = self.ctl("consume", TOPIC, "-p", "0", "-o", "start", "-e", "-f", "%v\\n")
+            self.assertEqual(done.out.split(), ["997", "998", "999"], done.err)
+
     def test_leaders_are_killed_and_come_back(self):
         self.wait_until_whole()
         writer = self.writer()

@@ -484,6 +484,39 @@ TEST_P(ReplicaFetchTest, ATrimIsAnsweredOnceTheWholeIsrBeginsThere) {
   EXPECT_EQ(done->results[0].log_start_offset, Offset(2));
 }
 
+/// A log start may lie inside a batch, and batches go whole.
+TEST_P(ReplicaFetchTest, AReplicaThatEndsBelowTheLogBeginsWhereItsFirstBatchDoes) {
+  const auto id = replicated_topic("orders");
+  auto follower = client(1);
+  auto producer = client(2);
+  subscribe(follower, from(id, 0));
+  for (int i = 0; i < 3; ++i)
+    testing::send_produce(producer, {{id, 0, testing::make_batch(5)}}, protocol::Acks::leader);
+  auto ask = request();
+  send(follower, ask);
+  world.run_for(milliseconds(50));
+  ask.positions = {has(id, 15)};
+  send(follower, ask);
+  world.run_for(milliseconds(50));
+  ASSERT_TRUE(testing::run(world.simulator, core().disks->find(id)->trim(Offset(7))));
+  auto late = client(3);
+  const auto below = subscribe(late, from(id, 0));
+  EXPECT_EQ(below.response.results[0].status.error(), WireError::offset_out_of_range);
+  EXPECT_EQ(below.response.results[0].log_start, Offset(5));
+  auto empty = from(id, 5, 2, -1);
+  const auto news = subscribe(late, empty);
+  ASSERT_TRUE(news.response.results[0].status.ok()) << news.response.results[0].status.text;
+  EXPECT_EQ(news.response.results[0].log_start, Offset(7));
+  const auto first = model::RecordBatchView::parse(
+      base::Bytes(news.payload).first(*model::peek_batch_bytes(news.payload)));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->base_offset(), Offset(5));
+  // What one has before that batch is no part of the log: it has to be emptied first.
+  const auto other = subscribe(late, from(id, 5, 3));
+  EXPECT_EQ(other.response.results[0].status.error(), WireError::offset_out_of_range);
+  EXPECT_EQ(other.response.results[0].log_start, Offset(5));
+}
+
 TEST_P(ReplicaFetchTest, AReplicaNearTheConsumerIsNamed) {
   const auto id = replicated_topic("orders");
   auto image = core().image();

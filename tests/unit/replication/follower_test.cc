@@ -141,6 +141,16 @@ TEST_F(FollowerTest, ABatchThatDoesNotGoOnWhereTheLogEndsIsNotTaken) {
   EXPECT_EQ(again->appended, Offset(0));
 }
 
+/// Nothing that it could do brings it there: it is replaced, and told where to begin.
+TEST_F(FollowerTest, AnEmptyLogInsideABatchOfItsLeaderIsReplaced) {
+  ASSERT_TRUE(run(simulator, log.restart_at(Offset(1), LeaderEpoch(0))));
+  follow();
+  const auto subscribe = follower->subscribe(1);
+  take(leader.batches(subscribe->number, Offset(0)));
+  EXPECT_EQ(log.log_end_offset(), Offset(1));
+  EXPECT_TRUE(follower->needs_another_log());
+}
+
 TEST_F(FollowerTest, ADamagedBatchIsNotTakenNorWhatIsBehindIt) {
   follow();
   const auto subscribe = follower->subscribe(1);
