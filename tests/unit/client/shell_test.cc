@@ -227,13 +227,16 @@ TEST_F(ShellTest, CloseFromACallbackIsRefusedAndDestructionThereEnds) {
       .value();
   EXPECT_EQ(code.get_future().get(), Errc::invalid_argument);
   std::promise<void> destroyed;
+  std::promise<void> returned;  // no other call may run on what is destroyed
   producer
       ->send(Record("orders").value("y"),
-             [&](Result<Delivery>) {
+             [&, sent = returned.get_future().share()](Result<Delivery>) {
+               sent.wait();
                producer.reset();
                destroyed.set_value();
              })
       .value();
+  returned.set_value();
   EXPECT_EQ(destroyed.get_future().wait_for(10s), std::future_status::ready);
 }
 
