@@ -73,6 +73,8 @@ class BrokerMachine {
   bool retries_forgotten = false;
   /// Brokers and consumers say where they stand.
   bool racks = false;
+  /// Bits change on disks: what only a damaged replica has is refused by name.
+  bool bits_change = false;
   /// A leader was elected that lacked records, in a topic that allows it.
   bool records_given_up = false;
   std::string violation;

@@ -292,6 +292,10 @@ void SimConsumer::failed(const Error& error) {
     assign_wanted_ = true;
     return;
   }
+  if (machine_.bits_change && error.code == Errc::partition_corrupt) {
+    rewind_wanted_ = true;  // it may be whole again
+    return;
+  }
   require(error.code == Errc::offset_out_of_range, "a consumer got {}", to_string(error));
   require(explains_out_of_range(),
           "LOG-11: a consumer got out of range at an offset that is there: {}", error.message);

@@ -126,6 +126,7 @@ World::World(std::uint64_t seed, bool replicated)
     };
     if (extras_.chance(0.4))
       flips_.emplace(machine_, extras_.fork(), audit_->replicas(), chosen, synced_);
+    machine_.bits_change = flips_.has_value();
     replica_trouble_.emplace(
         machine_, nodes_, audit_->replicas(), [this] { return trouble_is_over(); }, synced_,
         flips_ ? &*flips_ : nullptr);

@@ -35,11 +35,17 @@ Offset LossAudit::wrote_state(const model::PartitionId& id, const State& before,
     require(now.loss_start.value() >= 0 && (!whole || now.loss_start <= *whole),
             "R1: {}: the loss is told from {} on, the leader's log is certain up to {}", id.text(),
             now.loss_start, whole.value_or(Offset()));
-    Loss loss{now.loss_epoch, whole.value_or(now.loss_start), shown, world_.runtime.now(), {}};
+    Loss loss{.epoch = now.loss_epoch,
+              .start = whole.value_or(now.loss_start),
+              .shown = shown,
+              .end = shown,
+              .until = world_.runtime.now(),
+              .complete = {}};
     for (const auto* const members : {&before.isr, &before.elr}) {
       for (const auto& member : *members) {
         for (const auto& node : nodes_) {
-          if (node->id() == member.broker.value()) loss.complete[node->id()] = node->disk_losses();
+          if (node->id() == member.broker.value() && node->down())
+            loss.complete[node->id()] = node->disk_losses();
         }
       }
     }
@@ -95,13 +101,14 @@ void LossAudit::check_reported(const model::PartitionId& id, const State& now) c
     require(now.loss_epoch >= loss.epoch && now.loss_start <= loss.start,
             "R1: {}: from {} on something is lost; the state says from {} on, in epoch {}",
             id.text(), loss.start, now.loss_start, now.loss_epoch);
+    // One that did not end has said what it had when it began.
     const bool told = std::ranges::any_of(nodes_, [&](const auto& node) {
       const auto had = loss.complete.find(node->id());
       return had != loss.complete.end() && had->second == node->disk_losses();
     });
-    require(!told || loss.end <= loss.start || now.loss_end >= loss.end,
+    require(!told || loss.shown <= loss.start || now.loss_end >= loss.shown,
             "R1: {}: [{}, {}) is lost; the state says up to {}, and who had it has come back",
-            id.text(), loss.start, loss.end, now.loss_end);
+            id.text(), loss.start, loss.shown, now.loss_end);
   }
 }
 

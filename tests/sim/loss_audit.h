@@ -46,9 +46,10 @@ class LossAudit {
   struct Loss {
     model::LeaderEpoch epoch;
     model::Offset start;
+    model::Offset shown;    ///< before
     model::Offset end;      ///< of what anybody was shown before, or by a leader of the past
     base::TimePoint until;  ///< no leader of the past was seen later
-    std::map<std::int32_t, std::uint64_t> complete;  ///< who had everything: losses of its disk
+    std::map<std::int32_t, std::uint64_t> complete;  ///< had all, and were down: losses of disks
   };
 
   void check_election(const model::PartitionId& id, const State& before, const State& now) const;
