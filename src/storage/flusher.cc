@@ -302,12 +302,28 @@ std::vector<Flusher::Stretch> Flusher::stretches_before(const LogSyncs& step) co
   return stretches;
 }
 
-void Flusher::write_back(const std::vector<Stretch>& stretches) {
+std::vector<Flusher::Stretch> Flusher::stretches_of(const std::vector<Job>& jobs) {
+  std::vector<Stretch> stretches;
+  for (const auto& job : jobs) {
+    for (const auto& sealing : job.sealing)
+      stretches.push_back({sealing.file, 0, sealing.segment.bytes, job.log->directory_});
+    const auto from = job.active_from();
+    if (job.active && from < job.target.position)
+      stretches.push_back({job.active, from, job.target.position - from, job.log->directory_});
+  }
+  return stretches;
+}
+
+/// False: the disk has failed.
+bool Flusher::write_back(const std::vector<Stretch>& stretches) {
   for (const auto& one : stretches) one.file->start_write_back(one.from, one.bytes);
   for (const auto& one : stretches) {
     const auto written = one.file->finish_write_back(one.from, one.bytes);
-    if (!written) return disk_->fail("sync_file_range", one.directory, written.error());
+    if (written) continue;
+    disk_->fail("sync_file_range", one.directory, written.error());
+    return false;
   }
+  return true;
 }
 
 /// First all of them go to the disk, which puts them in order; then all are synced at once: the
@@ -324,9 +340,7 @@ void Flusher::begin_step(std::vector<Job> jobs) {
     note_step(step->jobs.size(), took);
     return end_round();
   }
-  for (const auto& job : step->jobs) start_write_back(job);
-  for (const auto& job : step->jobs)
-    step->sound = step->sound && finish_write_back(job).has_value();
+  step->sound = step->sound && write_back(stretches_of(step->jobs));
   step->left = step->jobs.size();
   for (auto& job : step->jobs)
     disk_->sync_threads.submit(
@@ -341,25 +355,6 @@ void Flusher::sync_one(Step& step, Job& job) {
   if (step.left.fetch_sub(1) > 1) return;
   note_step(step.jobs.size(), base::Duration(step.waited.load()));
   end_round();
-}
-
-void Flusher::start_write_back(const Job& job) {
-  for (const auto& sealing : job.sealing) sealing.file->start_write_back(0, sealing.segment.bytes);
-  const auto from = job.active_from();
-  if (job.active && from < job.target.position)
-    job.active->start_write_back(from, job.target.position - from);
-}
-
-Result<void> Flusher::finish_write_back(const Job& job) {
-  Result<void> written;
-  for (const auto& sealing : job.sealing) {
-    if (written) written = sealing.file->finish_write_back(0, sealing.segment.bytes);
-  }
-  const auto from = job.active_from();
-  if (written && job.active && from < job.target.position)
-    written = job.active->finish_write_back(from, job.target.position - from);
-  if (!written) disk_->fail("sync_file_range", job.log->directory_, written.error());
-  return written;
 }
 
 void Flusher::note_step(std::size_t logs, base::Duration waited) {

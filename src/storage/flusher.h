@@ -165,7 +165,6 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   void sync_all(const LogSyncs& logs);
   LogSyncs take_step_locked();
   bool prepare(const LogSyncs& step);
-  void prepared(LogSyncs step);
   void begin_step(std::vector<Job> jobs);
   void sync_one(Step& step, Job& job);
   void end_round();
@@ -176,9 +175,8 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
     std::string directory;
   };
   std::vector<Stretch> stretches_before(const LogSyncs& step) const;
-  void write_back(const std::vector<Stretch>& stretches);
-  static void start_write_back(const Job& job);
-  Result<void> finish_write_back(const Job& job);
+  static std::vector<Stretch> stretches_of(const std::vector<Job>& jobs);
+  bool write_back(const std::vector<Stretch>& stretches);
   void note_step(std::size_t logs, base::Duration waited);
   std::vector<Job> take_jobs(const LogSyncs& logs, bool step);
   std::optional<Job> take_job(const std::shared_ptr<LogSync>& log, bool step);

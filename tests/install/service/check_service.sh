@@ -30,6 +30,14 @@ power_off() {
   wait "$nspawn" 2>/dev/null || true
   nspawn=''
 }
+# What inside.sh has left of the boot before.
+expect_success() {
+  local status
+  status=$(cat "$machine/opt/check/status" 2>/dev/null || echo "none (no end within 300 s)")
+  [ "$status" = 0 ] && return
+  echo "inside.sh $1: exit $status"
+  exit 1
+}
 # --one-file-system keeps rm out of anything that is still mounted below.
 cleanup() {
   power_off
@@ -104,27 +112,15 @@ if [ ! -e "$machine/opt/check/out" ]; then
   skip "systemd-nspawn cannot boot a machine here: $(tail -1 "$scratch/console")"
 fi
 power_off
-status=$(cat "$machine/opt/check/status" 2>/dev/null || echo "none (no end within 300 s)")
-if [ "$status" != 0 ]; then
-  echo "inside.sh first: exit $status"
-  exit 1
-fi
+expect_success first
 boot second
 power_off
-status=$(cat "$machine/opt/check/status" 2>/dev/null || echo "none (no end within 300 s)")
-if [ "$status" != 0 ]; then
-  echo "inside.sh second: exit $status"
-  exit 1
-fi
+expect_success second
 if has_zookeeper; then
   readlink -f "$(command -v java)" >"$machine/opt/check/java"
   boot three
   power_off
-  status=$(cat "$machine/opt/check/status" 2>/dev/null || echo "none (no end within 300 s)")
-  if [ "$status" != 0 ]; then
-    echo "inside.sh three: exit $status"
-    exit 1
-  fi
+  expect_success three
 else
   echo "-- without three brokers: no java or no zookeeper.jar here"
 fi
