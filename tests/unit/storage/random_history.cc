@@ -194,7 +194,8 @@ void RandomHistory::cut(int partition) {
     expected.batches.pop_back();
   expected.end = to;
   expected.cut_to.reset();
-  check_producers(partition);
+  note_progress();  // the log start may have moved while the cut was under way
+  if (!broken_) check_producers(partition);
 }
 
 asio::awaitable<void> RandomHistory::forget(asio::awaitable<base::Result<void>> task) {
