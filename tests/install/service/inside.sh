@@ -129,13 +129,8 @@ second_instance() {
 
 killed() {
   step "kill -9: restarted by itself, nothing lost, not taken for a power cut"
-  local pid
-  pid=$(property MainPID)
-  mark
-  kill -9 "$pid"
-  until_true 30 has_other_pid "$pid" || wrong "not restarted: $(property ActiveState)/$(property SubState)"
+  kill_and true
   expect_property NRestarts 1
-  expect_journal '^broker: mqbroker .* ready in '
   expect_silence 'went down|may be missing'
   expect_records 2000
   produce 2001 3000
@@ -175,11 +170,36 @@ clean_stop() {
   if [ -e "$data/clean" ]; then wrong "the clean marker stays while the broker runs"; fi
 }
 
+# kill_and COMMAND…: which is done before the unit starts again by itself
+kill_and() {
+  local pid
+  pid=$(property MainPID)
+  mark
+  kill -9 "$pid"
+  "$@" || wrong "$*: exit $?"
+  until_true 30 has_other_pid "$pid" || wrong "not restarted: $(property ActiveState)/$(property SubState)"
+  expect_journal '^broker: mqbroker .* ready in '
+}
+mount_anew() { until_true 1 umount /srv/mq && mount --bind /srv/disk /srv/mq; }
+
+unmounted() {
+  if [ ! -s /run/mqbroker/mounts ]; then
+    echo "this kernel does not number mounts"
+    return
+  fi
+  step "a disk that was unmounted under a killed broker is told from one that was not"
+  kill_and true
+  expect_silence 'may be missing'
+  kill_and mount_anew
+  expect_journal 'may be missing'
+}
+
 another_disk() {
   step "a disk elsewhere needs its drop-in, and the refusal says where it is missing"
   timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
   cp "$config" /tmp/good.toml
-  install -d -o mq -g mq -m 0700 /srv/mq
+  install -d -o mq -g mq -m 0700 /srv/disk /srv/mq
+  mount --bind /srv/disk /srv/mq
   sed -i 's#^path = "/var/lib/mq"#path = "/srv/mq"#' "$config"
   mark
   if timeout 60 systemctl start "$unit"; then wrong "the service wrote outside its sandbox"; fi
@@ -191,7 +211,9 @@ another_disk() {
   systemctl daemon-reload
   start
   ctl topic create elsewhere >/dev/null || wrong "topic create: exit $?"
+  unmounted
   timeout 60 systemctl stop "$unit" || wrong "systemctl stop: exit $?"
+  umount /srv/mq
   rm "/etc/systemd/system/$unit.d/disks.conf"
   systemctl daemon-reload
   cp /tmp/good.toml "$config"
