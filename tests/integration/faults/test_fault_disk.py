@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import struct
 import sys
 import time
 
@@ -93,8 +94,14 @@ class ShortWrites(FaultCase):
 
     def broker(self, extra="", **options):
         broker = super().broker(extra, **options)
-        broker.environment |= {"LD_PRELOAD": SHORT_WRITES, "MQ_SHORT_WRITES": "3"}
+        count = broker.folder / "short_writes"
+        count.write_bytes(bytes(8))
+        broker.environment |= {"LD_PRELOAD": SHORT_WRITES, "MQ_SHORT_WRITES": "3", "MQ_SHORT_WRITES_FILE": str(count)}
         return broker
+
+    def cut_short(self):
+        """How many writes of each broker were, so far."""
+        return [struct.unpack("=q", (node.folder / "short_writes").read_bytes())[0] for node in self.nodes.values()]
 
     def test_every_record_is_whole(self):
         self.begin_load()
@@ -106,6 +113,8 @@ class ShortWrites(FaultCase):
             pass
         self.whole_again()
         self.finish()
+        self.say(f"writes that were cut short: {self.cut_short()}")
+        self.assertGreater(min(self.cut_short()), 100, "the library takes the place of pwritev")
 
 
 class Slow(FaultCase):
