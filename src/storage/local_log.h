@@ -202,6 +202,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void follow_epoch(const AppendInfo& info);
   [[nodiscard]] bool has_room() const;
   asio::awaitable<void> wait_for_room();
+  asio::awaitable<Result<void>> roll_first(const Incoming& incoming);
   asio::awaitable<Result<AppendInfo>> append_when_possible(Incoming incoming);
   asio::awaitable<Result<AppendInfo>> append_on_thread(Incoming incoming);
 
@@ -210,6 +211,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
                                                  << 10;  // small ones take nothing
   static constexpr std::uint64_t kAllocateStepMin = std::uint64_t{1} << 20;
   [[nodiscard]] bool must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const;
+  [[nodiscard]] bool rolls_soon() const;
   Result<void> roll();
   using Opened = Result<std::unique_ptr<base::File>>;
   Result<void> roll_into(Opened opened);

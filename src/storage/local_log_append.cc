@@ -181,7 +181,8 @@ void LocalLog::follow_epoch(const AppendInfo& info) {
 
 bool LocalLog::appends_inline() const {
   if (failure_ || disk_->failed()) return true;  // it is refused at once
-  return !writing_ && !needs_image() && has_room() && !disk_->appends_are_slow(spec_.worker->now());
+  return !writing_ && !needs_image() && has_room() && !rolls_soon() &&
+         !disk_->appends_are_slow(spec_.worker->now());
 }
 
 /// Within the dirty budget, and not in the middle of a step of syncs, of which a producer of
@@ -223,7 +224,10 @@ asio::awaitable<Result<AppendInfo>> LocalLog::append_when_possible(Incoming inco
   MQ_CO_TRY_VOID(may_append(incoming));
   const bool imaged = co_await image_first();
   Result<AppendInfo> done = make_error_code(StorageErrc::closed);
-  if (disk_->appends_are_slow(spec_.worker->now())) {
+  const auto ready = co_await roll_first(incoming);
+  if (!ready) {
+    done = ready.error();
+  } else if (disk_->appends_are_slow(spec_.worker->now())) {
     done = co_await append_on_thread(std::move(incoming));
   } else {
     done = append_now(std::move(incoming));
@@ -234,6 +238,14 @@ asio::awaitable<Result<AppendInfo>> LocalLog::append_when_possible(Incoming inco
   imaging_ = false;
   wake();
   co_return done;
+}
+
+/// Making a file waits for the disk where its head is busy, for a tenth of a second and more.
+asio::awaitable<Result<void>> LocalLog::roll_first(const Incoming& incoming) {
+  const std::int64_t time_ms = append_time_of(incoming);
+  if (!must_roll(incoming.parsed, time_ms)) co_return Result<void>();
+  MQ_CO_TRY_VOID(co_await roll_later());
+  co_return may_append(incoming);
 }
 
 asio::awaitable<void> LocalLog::wait_for_room() {
@@ -254,12 +266,7 @@ asio::awaitable<void> LocalLog::wait_for_room() {
 asio::awaitable<Result<AppendInfo>> LocalLog::append_on_thread(Incoming incoming) {
   MQ_CO_TRY_VOID(may_append(incoming));
   disk_->counters.get("storage_appends_on_thread_total").add();
-  const std::int64_t time_ms = append_time_of(incoming);
-  if (must_roll(incoming.parsed, time_ms)) {
-    MQ_CO_TRY_VOID(co_await roll_later());
-    MQ_CO_TRY_VOID(may_append(incoming));
-  }
-  const AppendInfo info = stamp(incoming, time_ms);
+  const AppendInfo info = stamp(incoming, append_time_of(incoming));
   const base::Bytes bytes = incoming.parsed.bytes();
   Result<std::size_t> taken = make_error_code(StorageErrc::closed);
   const auto work = [disk = disk_, file = active_, bytes, position = end_.position, &taken] {

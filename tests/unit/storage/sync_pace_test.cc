@@ -102,6 +102,7 @@ TEST(SyncPace, AppendsWaitForAFewLogsWhileAllRecoveryPointsMove) {
   world.times.stall_chance = 0;
   world.config.journal_file_bytes_min = 1u << 20;
   world.config.journal_file_bytes_max = 16u << 20;
+  world.settings.segment_bytes = 16u << 20;  // so that not all begin one in the same moment
   world.start(kLogs);
   const Head head(world);
   const auto longest = Writers(world, kLogs).run_for(std::chrono::seconds(60));

@@ -167,6 +167,27 @@ TEST_F(LaterTest, AppendsWaitForADiskThatIsBehindAndRecoverByThemselves) {
   }
 }
 
+TEST_F(LaterTest, ASegmentBeginsOnAThreadSoThatTheWorkerDoesNotWaitForTheDisk) {
+  for (const auto durability : {model::Durability::memory, model::Durability::disk}) {
+    start(durability);
+    int inline_appends = 0;
+    while (world.log().segments() < 4) {
+      const auto segments = world.log().segments();
+      if (!world.log().appends_inline()) {
+        ASSERT_TRUE(append_later(20'000));
+        continue;
+      }
+      world.append(1, 20'000);
+      ASSERT_EQ(world.log().segments(), segments);
+      ++inline_appends;
+    }
+    EXPECT_GT(inline_appends, 300);  // of some 600
+    EXPECT_FALSE(world.read_all().empty());
+    ASSERT_TRUE(world.stop());
+    world.files->remove_tree("data");
+  }
+}
+
 TEST_F(LaterTest, WhoWaitsIsToldOfTheDisksEnd) {
   world.config.dirty_bytes_max = 64u << 10;
   start(model::Durability::memory);
