@@ -199,6 +199,16 @@ Refusal set_min_isr(BrokerConfig& config, const ConfigValue& value) {
   return set_copies(config.default_min_isr, value);
 }
 
+Refusal set_unclean_election(BrokerConfig& config, const ConfigValue& value) {
+  const auto allowed = read_boolean(value);
+  if (!allowed.value) return allowed.refusal;
+  config.topic_defaults.unclean_election = *allowed.value;
+  return std::nullopt;
+}
+std::string unclean_election_text(const BrokerConfig& config) {
+  return config.topic_defaults.unclean_election ? "true" : "false";
+}
+
 Refusal set_level(BrokerConfig& config, const ConfigValue& value) {
   static const std::vector<std::pair<std::string, base::LogLevel>> kLevels{
       {"debug", base::LogLevel::debug},
@@ -241,6 +251,8 @@ Refusal set_topic_default(BrokerConfig& config, const std::string& name, const C
 }
 
 ConfigKey topic_default(const std::string& name) {
+  if (name == "unclean_election")
+    return {"topic.defaults." + name, false, set_unclean_election, unclean_election_text};
   return {"topic.defaults." + name, false,
           [name](BrokerConfig& config, const ConfigValue& value) {
             return set_topic_default(config, name, value);

@@ -23,7 +23,7 @@ ConfigValue value_of(const toml::node& node) {
   if (const auto* number = node.as_floating_point())
     return {ConfigValue::Type::other, fmt::format("{}", number->get())};
   if (const auto* flag = node.as_boolean())
-    return {ConfigValue::Type::other, flag->get() ? "true" : "false"};
+    return {ConfigValue::Type::boolean, flag->get() ? "true" : "false"};
   if (node.is_array()) return {ConfigValue::Type::other, "a list"};
   return {ConfigValue::Type::other, "a date or time"};
 }

@@ -36,6 +36,14 @@ ValueOr<std::int64_t> read_integer(const ConfigValue& value, std::int64_t min, s
                                            quoted_number ? " without quotes" : "", value.shown()));
 }
 
+ValueOr<bool> read_boolean(const ConfigValue& value) {
+  // With quotes too: they were asked for once.
+  const bool possible = is_text(value) || value.type == ConfigValue::Type::boolean;
+  if (possible && value.text == "true") return {true, {}};
+  if (possible && value.text == "false") return {false, {}};
+  return refused<bool>(fmt::format("expected true or false, got {}", value.shown()));
+}
+
 ValueOr<std::string> read_string(const ConfigValue& value, std::string_view what) {
   if (!is_text(value))
     return refused<std::string>(fmt::format("expected {} in quotes, got {}", what, value.shown()));

@@ -13,7 +13,8 @@ struct ConfigValue {
   enum class Type {
     string,   ///< in quotes
     integer,  ///< without
-    other,    ///< fraction, boolean, date, list: nothing here takes one
+    boolean,  ///< true or false, without
+    other,    ///< fraction, date, list: nothing here takes one
     plain,    ///< from the environment or a flag, where nothing has quotes
   };
   Type type = Type::plain;
@@ -30,6 +31,7 @@ struct ValueOr {
   std::string refusal;
 };
 ValueOr<std::int64_t> read_integer(const ConfigValue& value, std::int64_t min, std::int64_t max);
+ValueOr<bool> read_boolean(const ConfigValue& value);
 ValueOr<std::string> read_string(const ConfigValue& value, std::string_view what);
 ValueOr<std::uint64_t> read_bytes(const ConfigValue& value, std::uint64_t min, std::uint64_t max);
 ValueOr<std::chrono::milliseconds> read_duration(const ConfigValue& value,

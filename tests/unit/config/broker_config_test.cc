@@ -44,7 +44,7 @@ retention.bytes = "10GiB"
 segment.bytes = "64MiB"
 segment.age = "1d"
 batch.bytes = "2MiB"
-unclean_election = "true"
+unclean_election = true
 [limits]
 memory = "512MiB"
 connections = 100
@@ -206,7 +206,7 @@ topic.defaults.retention.bytes = "unlimited"    # built-in
 topic.defaults.segment.bytes = "128MiB"         # built-in
 topic.defaults.segment.age = "1w"               # built-in
 topic.defaults.batch.bytes = "1MiB"             # built-in
-topic.defaults.unclean_election = "false"       # built-in
+topic.defaults.unclean_election = false         # built-in
 limits.memory = "256MiB"                        # built-in
 limits.connections = 77                         # environment variable MQ_LIMITS__CONNECTIONS
 limits.hello_timeout = "10s"                    # built-in

@@ -46,6 +46,17 @@ broker.toml: broker.metadata: is missing in [broker]
 )");
 }
 
+TEST_F(ConfigErrors, BooleansAreTakenWithAndWithoutQuotesAndNothingElseIs) {
+  const std::string key = "[topic.defaults]\nunclean_election = ";
+  EXPECT_EQ(with(key + "true\n"), "");
+  EXPECT_EQ(with(key + "\"false\"\n"), "");
+  const std::string refused = "broker.toml:7:20: topic.defaults.unclean_election: ";
+  EXPECT_EQ(with(key + "1\n"), refused + "expected true or false, got 1\n");
+  EXPECT_EQ(with(key + "\"yes\"\n"), refused + "expected true or false, got \"yes\"\n");
+  EXPECT_EQ(with("[topic.defaults]\ndurability = true\n"),
+            "broker.toml:7:14: topic.defaults.durability: expected text in quotes, got true\n");
+}
+
 TEST_F(ConfigErrors, TypingErrorNamesTheNearestKey) {
   EXPECT_EQ(with("[limits]\nconections = 5\n"),
             "broker.toml:7:1: limits.conections: there is no such key; did you mean "
