@@ -9,13 +9,14 @@
 namespace mq::broker {
 namespace {
 
-/// One that is being recovered here has no leader yet; whoever asks this broker is told so.
-std::int32_t leader_of(const Core& core, const metadata::PartitionAssignment& partition) {
+/// Who is to be asked. One that is being recovered here has no leader yet: this broker says so
+/// itself to whoever produces or fetches.
+std::int32_t asked_for(const Core& core, const metadata::PartitionAssignment& partition) {
   const bool recovering = core.partitions_recovering > 0 && core.answers_for(partition);
   return recovering ? core.id.value() : partition.leader.value();
 }
 
-protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& topic) {
+protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& topic, bool listed) {
   protocol::TopicMetadata out;
   out.status.broker = core.id.value();
   out.name = topic.name;
@@ -24,7 +25,7 @@ protocol::TopicMetadata describe(const Core& core, const metadata::TopicInfo& to
   for (const auto& partition : topic.visible()) {
     protocol::PartitionMetadata item;
     item.partition = partition.id.partition;
-    item.leader = leader_of(core, partition);
+    item.leader = listed ? partition.leader.value() : asked_for(core, partition);
     item.leader_epoch = partition.leader_epoch.value();
     item.partition_version = partition.version.value();
     item.replicas = numbers_of(partition.replicas);
@@ -55,14 +56,14 @@ protocol::MetadataResponse answer_of(const Core& core, const metadata::ClusterIm
                                 !broker.alive, broker.rack});
   if (ask.all_topics) {
     for (const auto& [name, topic] : image.topics()) {
-      if (!topic->visible().empty()) response.topics.push_back(describe(core, *topic));
+      if (!topic->visible().empty()) response.topics.push_back(describe(core, *topic, true));
     }
     return response;
   }
   for (const auto& name : ask.topics) {
     const auto topic = image.find_topic(name);
     const bool there = topic && !topic->visible().empty();
-    response.topics.push_back(there ? describe(core, *topic) : unknown(core, image, name));
+    response.topics.push_back(there ? describe(core, *topic, false) : unknown(core, image, name));
   }
   return response;
 }

@@ -90,6 +90,9 @@ class SlowRecovery(Case):
         served = next(number for number, note in notes.items() if note == "")
         refused = next(number for number, note in reversed(notes.items()) if note != "")
         self.assertIn("recovered", notes[refused])
+        listed = {item["partition"]: item for item in json.loads(one.ctl("partition", "list", "-o", "json").out)["items"]}
+        self.assertEqual((listed[served]["leader"], listed[refused]["leader"]), (1, -1), "nobody leads it yet")
+        self.assertIn("is being recovered", listed[refused]["note"])
         done = one.ctl("--timeout", "1s", "consume", "t", "-p", str(refused), "-n", "1", "-e")
         self.assertIn("PARTITION_RECOVERING", done.err)
         self.assertIn("PARTITION_RECOVERING", one.ctl("--timeout", "1s", "topic", "create", "u").err)
