@@ -40,6 +40,11 @@ class Local(unittest.TestCase):
         self.assertEqual(code, 0, out + err)
         return json.loads(out)["items"][0]
 
+    def end(self, process_id):
+        os.kill(process_id, signal.SIGKILL)
+        while running(process_id):
+            time.sleep(0.01)
+
     def test_up_use_down_up_again(self):
         first = self.up()
         self.assertEqual(first["state"], "up")
@@ -56,6 +61,18 @@ class Local(unittest.TestCase):
         second = self.up()
         code, out, _ = self.mqctl("-b", second["address"], "consume", "orders", "-e")
         self.assertEqual(sorted(out.split()), ["v1", "v2"])
+
+    def test_what_was_changed_in_the_configuration_stays(self):
+        self.up()
+        self.assertEqual(self.mqctl("local", "down")[0], 0)
+        config = self.folder / "mq" / "broker.toml"
+        text = config.read_text() + "[topic.defaults]\npartitions = 5\n"
+        config.write_text(text)
+        address = self.up()["address"]
+        self.assertEqual(config.read_text(), text)
+        self.assertEqual(self.mqctl("-b", address, "topic", "create", "orders")[0], 0)
+        _, out, _ = self.mqctl("-b", address, "topic", "list", "-o", "json")
+        self.assertEqual([topic["partitions"] for topic in json.loads(out)["items"]], [5])
 
     def test_a_taken_port_is_passed_over(self):
         with socket.socket() as taken:
@@ -118,14 +135,27 @@ class Local(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("a local cluster is up here", err)
         # What was killed comes back with the same command; the others stay.
-        os.kill(items[2]["process_id"], signal.SIGKILL)
-        while running(items[2]["process_id"]):
-            time.sleep(0.01)
+        self.end(items[2]["process_id"])
         code, out, err = self.mqctl("local", "up", "-n", "3", "-o", "json")
         self.assertEqual(code, 0, out + err)
         again = json.loads(out)["items"]
         self.assertEqual([item["state"] for item in again], ["already_up", "already_up", "up", "already_up"])
         self.assertEqual(self.mqctl("-b", brokers, "health", "--wait", "30s")[0], 0)
+        # One that cannot start is named, and the others are there.
+        self.end(again[1]["process_id"])
+        config = self.folder / "mq" / "cluster" / "broker-1" / "broker.toml"
+        text = config.read_text()
+        config.write_text(text + "[limits]\nconnections = 0\n")
+        code, out, err = self.mqctl("local", "up", "-n", "3")
+        self.assertEqual(code, 1, out + err)
+        self.assertIn("error: broker 1 did not start", err)
+        self.assertIn("limits.connections: expected a number from 1 to 1000000, got 0", err)
+        self.assertIn(f"  export MQCTL_BROKERS={again[2]['address']},{again[3]['address']}\n", out)
+        config.write_text(text)
+        code, out, err = self.mqctl("local", "up", "-n", "3", "-o", "json")
+        self.assertEqual(code, 0, out + err)
+        again = json.loads(out)["items"]
+        self.assertEqual([item["state"] for item in again], ["already_up", "up", "already_up", "already_up"])
         code, out, err = self.mqctl("local", "down")
         self.assertEqual(code, 0, err)
         for item in again:

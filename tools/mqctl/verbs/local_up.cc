@@ -19,6 +19,11 @@ constexpr std::uint16_t kLastPort = 9599;
 constexpr std::int64_t kBrokersMax = 9;
 constexpr std::chrono::seconds kStartLimit{20};
 
+std::uint16_t port_in(const std::string& address) {
+  const auto port = base::parse_unsigned(address.substr(address.rfind(':') + 1));
+  return port && *port <= UINT16_MAX ? static_cast<std::uint16_t>(*port) : std::uint16_t{0};
+}
+
 std::uint16_t next_port(std::uint16_t from) {
   const auto port = free_port(from, kLastPort);
   if (port != 0) return port;
@@ -41,14 +46,19 @@ bool answers(const Context& context, const std::string& address) {
   return Admin::create(std::move(config)).has_value();
 }
 
-void write_config(const LocalProcess& broker, const std::string& metadata,
-                  const std::string& address) {
-  write_local_file(broker.config(),
-                   fmt::format("# written by mqctl local up\n"
-                               "[broker]\nid = {}\nmetadata = \"{}\"\n"
-                               "[[storage.disk]]\npath = {}\n"
-                               "[listener.clients]\nbind = \"{}\"\n",
-                               broker.broker, metadata, to_json(broker.data().string()), address));
+/// Only where there is none: it may have been edited.
+void write_config(const LocalProcess& broker, const std::string& metadata) {
+  std::error_code error;
+  if (std::filesystem::exists(broker.config(), error)) return;
+  write_local_file(
+      broker.config(),
+      fmt::format(
+          "# Written by mqctl local up, once: what you change here stays. The places of the "
+          "metadata and of the\n"
+          "# listener are given by mqctl local up at each start, with --set.\n"
+          "[broker]\nid = {}\nmetadata = \"{}\"\n"
+          "[[storage.disk]]\npath = {}\n",
+          broker.broker, metadata, to_json(broker.data().string())));
 }
 
 /// Spawns it at this port, without waiting.
@@ -56,9 +66,11 @@ LocalProcess launch_broker(const Context& context, LocalProcess broker, const st
                            std::uint16_t port) {
   broker.make_folder();
   broker.address = fmt::format("127.0.0.1:{}", port);
-  write_config(broker, metadata, broker.address);
-  broker.process_id =
-      spawn({find_mqbroker(context.console), "--config", broker.config().string()}, broker.log());
+  write_config(broker, metadata);
+  broker.process_id = spawn({find_mqbroker(context.console), "--config", broker.config().string(),
+                             "--set", fmt::format("broker.metadata={}", metadata), "--set",
+                             fmt::format("listener.clients.bind={}", broker.address)},
+                            broker.log());
   return broker;
 }
 
@@ -70,8 +82,7 @@ LocalProcess await_broker(const Context& context, LocalProcess broker,
     const auto started = wait_until_ready(context, broker.process_id, kStartLimit,
                                           [&] { return answers(context, broker.address); });
     if (started == Started::ready) return broker;
-    const auto port = static_cast<std::uint16_t>(
-        *base::parse_unsigned(broker.address.substr(broker.address.rfind(':') + 1)));
+    const auto port = port_in(broker.address);
     if (started == Started::ended && !is_free(port)) {
       broker =
           launch_broker(context, broker, metadata, next_port(static_cast<std::uint16_t>(port + 1)));
@@ -98,23 +109,28 @@ Value item_of(const LocalProcess& process, bool was_up) {
       .set("log", process.log().string());
 }
 
-/// How the other commands find it: nothing to add when a broker has the port that they look at.
-std::string brokers_flag(const std::vector<LocalProcess>& brokers) {
-  std::vector<std::string> addresses;
-  for (const auto& broker : brokers) {
-    if (broker.is_zookeeper()) continue;
-    if (broker.address.ends_with(fmt::format(":{}", kFirstPort))) return "";
-    addresses.push_back(broker.address);
-  }
-  return fmt::format(" -b {}", fmt::join(addresses, ","));
+/// The other commands look at the first port, unless they are told.
+std::string brokers_flag(const LocalProcess& broker) {
+  return port_in(broker.address) == kFirstPort ? "" : fmt::format(" -b {}", broker.address);
 }
 
-void next_commands(Report& report, const std::vector<LocalProcess>& processes, int partitions) {
-  const auto flag = brokers_flag(processes);
-  report.text(
-      fmt::format("  mqctl{} topic create orders --partitions {}\n"
-                  "  printf 'k1:v1\\nk2:v2\\n' | mqctl{} produce orders -K :\n",
-                  flag, partitions, flag));
+/// Any one of those that are named may die later.
+std::string brokers_variable(const std::vector<LocalProcess>& processes) {
+  std::vector<std::string> addresses;
+  for (const auto& process : processes)
+    if (!process.is_zookeeper()) addresses.push_back(process.address);
+  return fmt::format("  export MQCTL_BROKERS={}\n", fmt::join(addresses, ","));
+}
+
+std::string next_commands(const std::string& flag, int partitions) {
+  return fmt::format(
+      "  mqctl{} topic create orders --partitions {}\n"
+      "  printf 'k1:v1\\nk2:v2\\n' | mqctl{} produce orders -K :\n",
+      flag, partitions, flag);
+}
+
+std::string metadata_of(const LocalProcess& zookeeper) {
+  return fmt::format("zookeeper://{}/mq", zookeeper.address);
 }
 
 [[noreturn]] void throw_other_kind(std::string_view there, std::string_view hint) {
@@ -140,26 +156,29 @@ Exit up_single(Context& context, const LocalState& state) {
   report.text(fmt::format("broker 1 {} at {} (pid {}); data and log in {}\n",
                           was_up ? "was up already" : "is up", broker.address, broker.process_id,
                           state.folder().string()));
-  next_commands(report, {broker}, 3);
+  report.text(next_commands(brokers_flag(broker), 3));
   context.notice("one broker keeps one copy of each record: for trying things out");
   return report.finish();
 }
 
-/// What is there already stays; the rest is started, also after one of it was killed.
-Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
-  const auto running = state.running();
-  if (running.size() == 1 && running[0].folder == state.folder())
-    throw_other_kind("a broker of its own", "mqctl local down ends it; its data stays");
-  std::vector<LocalProcess> processes;
-  std::vector<bool> was_up;
+struct Launched {
+  LocalProcess process;
+  bool was_up = false;
+};
+
+/// What is there already stays; the rest is launched, all at once, also after one of it was killed.
+/// ZooKeeper comes first and serves; the brokers are on their way.
+std::vector<Launched> launch_cluster(Context& context, const LocalState& state,
+                                     const std::vector<LocalProcess>& running, std::int32_t count) {
+  std::vector<Launched> launched;
   const auto find = [&](std::int32_t broker) {
     return std::ranges::find(running, broker, &LocalProcess::broker);
   };
   const auto add = [&](LocalProcess process, bool before) {
-    processes.push_back(std::move(process));
-    was_up.push_back(before);
+    launched.push_back({std::move(process), before});
     // Whatever comes next: local down finds what is up.
-    auto known = processes;
+    std::vector<LocalProcess> known;
+    for (const auto& one : launched) known.push_back(one.process);
     for (const auto& other : running)
       if (std::ranges::find(known, other.broker, &LocalProcess::broker) == known.end())
         known.push_back(other);
@@ -171,8 +190,7 @@ Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
   } else {
     add(start_zookeeper(context, state.zookeeper()), false);
   }
-  const auto metadata = fmt::format("zookeeper://{}/mq", processes[0].address);
-  // All at once.
+  const auto metadata = metadata_of(launched.front().process);
   std::uint16_t port = kFirstPort;
   for (std::int32_t id = 1; id <= count; ++id) {
     const auto broker = find(id);
@@ -185,19 +203,33 @@ Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
   }
   for (const auto& other : running)
     if (other.broker > count) add(other, true);
-  for (std::size_t i = 1; i < processes.size(); ++i) {
-    if (!was_up[i]) processes[i] = await_broker(context, processes[i], metadata);
-  }
-  state.record(processes);
+  return launched;
+}
+
+Exit up_cluster(Context& context, const LocalState& state, std::int32_t count) {
+  const auto running = state.running();
+  if (running.size() == 1 && running[0].folder == state.folder())
+    throw_other_kind("a broker of its own", "mqctl local down ends it; its data stays");
+  const auto launched = launch_cluster(context, state, running, count);
+  const auto metadata = metadata_of(launched.front().process);
   Report report(context);
-  for (std::size_t i = 0; i < processes.size(); ++i) {
-    report.item(item_of(processes[i], was_up[i]));
-    report.text(fmt::format("{} {} at {} (pid {})\n", processes[i].name(),
-                            was_up[i] ? "was up already" : "is up", processes[i].address,
-                            processes[i].process_id));
+  std::vector<LocalProcess> up;
+  for (const auto& [process, was_up] : launched) {
+    try {
+      const bool awaited = !was_up && !process.is_zookeeper();
+      up.push_back(awaited ? await_broker(context, process, metadata) : process);
+    } catch (const Failed& failed) {
+      report.failure(failed.failure());  // the others serve without it
+      continue;
+    }
+    report.item(item_of(up.back(), was_up));
+    report.text(fmt::format("{} {} at {} (pid {})\n", up.back().name(),
+                            was_up ? "was up already" : "is up", up.back().address,
+                            up.back().process_id));
   }
+  state.record(up);
   report.text(fmt::format("data and logs in {}\n", state.cluster().string()));
-  next_commands(report, processes, 6);
+  if (up.size() > 1) report.text(brokers_variable(up) + next_commands("", 6));
   context.notice("each record is kept by up to three of the brokers, all of them on this machine");
   return report.finish();
 }
@@ -211,27 +243,29 @@ Exit up(Context& context) {
 }  // namespace
 
 Command local_up_command() {
-  return {.path = "local up",
-          .summary = "Starts brokers of your own on this machine, without root",
-          .details =
-              "They go on until mqctl local down. Data, logs and configurations are in "
-              "$XDG_STATE_HOME/mq\n(~/.local/state/mq). Brokers take ports from 9500 on, those "
-              "that are free. One broker needs nothing\nelse; several have a ZooKeeper, which is "
-              "started beside them (packages libzookeeper-java and\ndefault-jre-headless). What "
-              "was killed comes back with the same command.",
-          .examples = {"mqctl local up", "mqctl local up -n 3"},
-          .flags = {{.name = "count",
-                     .letter = 'n',
-                     .kind = Kind::number,
-                     .value = "N",
-                     .help = "how many brokers",
-                     .fallback = "1",
-                     .least = 1,
-                     .most = kBrokersMax}},
-          .item_shape = R"({"state":"up|already_up","broker":"int|null","address":"string",)"
-                        R"("process_id":"int","folder":"string","log":"string"})",
-          .changes = true,
-          .run = up};
+  return {
+      .path = "local up",
+      .summary = "Starts brokers of your own on this machine, without root",
+      .details =
+          "They go on until mqctl local down. Data, logs and configurations are in "
+          "$XDG_STATE_HOME/mq\n(~/.local/state/mq). Brokers take ports from 9500 on, those "
+          "that are free. One broker needs nothing\nelse; several have a ZooKeeper, which is "
+          "started beside them (packages libzookeeper-java and\ndefault-jre-headless). What "
+          "was killed comes back with the same command. A broker.toml that is there is kept as it "
+          "is.",
+      .examples = {"mqctl local up", "mqctl local up -n 3"},
+      .flags = {{.name = "count",
+                 .letter = 'n',
+                 .kind = Kind::number,
+                 .value = "N",
+                 .help = "how many brokers",
+                 .fallback = "1",
+                 .least = 1,
+                 .most = kBrokersMax}},
+      .item_shape = R"({"state":"up|already_up","broker":"int|null","address":"string",)"
+                    R"("process_id":"int","folder":"string","log":"string"})",
+      .changes = true,
+      .run = up};
 }
 
 }  // namespace mq::mqctl
