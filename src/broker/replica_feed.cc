@@ -2,7 +2,7 @@
 
 #include "base/mutants.h"
 #include "broker/error_map.h"
-#include "replication/batch_place.h"
+#include "storage/batch_head.h"
 
 namespace mq::broker {
 
@@ -131,7 +131,7 @@ bool ReplicaFeed::tell_where_to_begin(Subscription& subscription,
   auto from = *std::exchange(subscription.below, std::nullopt);
   auto beginning = subscription.send_from;
   if (data && !data->batches.empty())
-    beginning = replication::base_offset_of(data->batches.front().bytes);
+    beginning = storage::head_at(data->batches.front().bytes.data()).base;
   // One that is empty and stands there already has all that it could have.
   const bool empty = from.last_epoch == model::LeaderEpoch();
   if (empty && from.appended == beginning) from.appended = from.durable = subscription.send_from;

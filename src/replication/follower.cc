@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mutants.h"
-#include "replication/batch_place.h"
+#include "storage/batch_head.h"
 
 namespace mq::replication {
 
@@ -231,7 +231,7 @@ void FollowedPartition::append_failed(Error error, base::Bytes batch) {
   }
   counters_.get("replica_batches_refused_total").add();
   const bool elsewhere = error == make_error_code(StorageErrc::offset_out_of_range);
-  if (elsewhere && empty() && base_offset_of(batch) < log_.log_end_offset()) {
+  if (elsewhere && empty() && storage::head_at(batch.data()).base < log_.log_end_offset()) {
     needs_another_log_ = true;
     return fail("it begins inside a batch of its leader's");
   }
