@@ -61,6 +61,12 @@ std::vector<std::string> names_of_done(const PerItem<protocol::TopicResult>& cha
   return names;
 }
 
+/// Of changes that return nothing more.
+void add_done(const PerItem<protocol::TopicResult>& changed, PerItem<void>& outcomes) {
+  for (const auto& [name, result] : changed)
+    outcomes.emplace(name, result ? Result<void>() : Result<void>(result.error()));
+}
+
 }  // namespace
 
 AdminCore::AdminCore(base::Runtime& runtime, base::Network& network, ClientConfig config)
@@ -234,8 +240,7 @@ asio::awaitable<PerItem<void>> AdminCore::delete_topics(std::vector<std::string>
   const auto changed =
       co_await change(ApiKey::delete_topics, std::move(names), std::move(make),
                       &protocol::decode_delete_topics_response, until, Repeat::unless_applied);
-  for (const auto& [name, result] : changed)
-    outcomes.emplace(name, result ? Result<void>() : Result<void>(result.error()));
+  add_done(changed, outcomes);
   Wanted wanted = [](const protocol::TopicMetadata& topic) {
     return topic.status.error() == protocol::WireError::unknown_topic;
   };
@@ -261,8 +266,7 @@ asio::awaitable<PerItem<void>> AdminCore::alter_topics(std::map<std::string, Top
   const auto changed =
       co_await change(ApiKey::alter_topics, std::move(items), std::move(make),
                       &protocol::decode_alter_topics_response, until, Repeat::always);
-  for (const auto& [name, result] : changed)
-    outcomes.emplace(name, result ? Result<void>() : Result<void>(result.error()));
+  add_done(changed, outcomes);
   Wanted wanted = [](const protocol::TopicMetadata&) { return true; };  // the version says it
   co_await wait_until_known(names_of_done(changed), std::move(wanted), until);
   co_return outcomes;
