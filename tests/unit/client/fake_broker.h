@@ -169,6 +169,9 @@ class FakeBroker {
   static void look_up_time(const Partition& log, std::int64_t time_ms,
                            protocol::ListOffsetsResult& result);
   void list_offsets(Connection& connection, const net::Frame& frame);
+  template <class Response, class Item, class Change>
+  void change_each(Connection& connection, const net::Frame& frame, const std::vector<Item>& items,
+                   Change change);
   void create_topics(Connection& connection, const net::Frame& frame);
   void delete_topics(Connection& connection, const net::Frame& frame);
   Topic* find(const base::Uuid& id);

@@ -108,83 +108,74 @@ Status FakeBroker::may_change() const {
                     fmt::format("the controller is broker {}", cluster_->controller), broker_id);
 }
 
-void FakeBroker::create_topics(Connection& connection, const net::Frame& frame) {
+/// One result for each: `change` does it where the result so far allows it, and says whether it
+/// did.
+template <class Response, class Item, class Change>
+void FakeBroker::change_each(Connection& connection, const net::Frame& frame,
+                             const std::vector<Item>& items, Change change) {
   ++change_requests;
-  const auto request = protocol::decode_create_topics_request(frame.header);
-  protocol::CreateTopicsResponse response;
-  for (const auto& wanted : request->topics) {
+  Response response;
+  for (const Item& item : items) {
     protocol::TopicResult result;
-    result.name = wanted.name;
     result.status = may_change();
-    result.partitions = std::max(1, wanted.partitions);
-    if (cluster_->topics.contains(wanted.name)) {
-      result.status = Status::of(WireError::topic_exists, "it exists", broker_id);
-    } else if (result.status.ok() && !request->validate_only) {
-      Topic& topic = add_topic(wanted.name, result.partitions);
-      topic.ready = false;
-      result.id = topic.id;
-      if (cluster_->version > 0) ++cluster_->version;
-    }
+    if (change(item, result) && cluster_->version > 0) ++cluster_->version;
     response.results.push_back(std::move(result));
   }
   response.envelope.metadata_version = cluster_->version;
   answer(connection, frame.head, protocol::encode(response));
+}
+
+void FakeBroker::create_topics(Connection& connection, const net::Frame& frame) {
+  const auto request = protocol::decode_create_topics_request(frame.header);
+  const auto create = [&](const protocol::NewTopic& wanted, protocol::TopicResult& result) {
+    result.name = wanted.name;
+    result.partitions = std::max(1, wanted.partitions);
+    if (cluster_->topics.contains(wanted.name))
+      result.status = Status::of(WireError::topic_exists, "it exists", broker_id);
+    if (!result.status.ok() || request->validate_only) return false;
+    Topic& topic = add_topic(wanted.name, result.partitions);
+    topic.ready = false;
+    result.id = topic.id;
+    return true;
+  };
+  change_each<protocol::CreateTopicsResponse>(connection, frame, request->topics, create);
 }
 
 void FakeBroker::delete_topics(Connection& connection, const net::Frame& frame) {
-  ++change_requests;
   const auto request = protocol::decode_delete_topics_request(frame.header);
-  protocol::DeleteTopicsResponse response;
-  for (const std::string& name : request->names) {
-    protocol::TopicResult result;
+  const auto remove = [&](const std::string& name, protocol::TopicResult& result) {
     result.name = name;
-    result.status = may_change();
     if (result.status.ok() && cluster_->topics.erase(name) == 0)
       result.status = Status::of(WireError::unknown_topic, "there is none", broker_id);
-    if (result.status.ok() && cluster_->version > 0) ++cluster_->version;
-    response.results.push_back(std::move(result));
-  }
-  response.envelope.metadata_version = cluster_->version;
-  answer(connection, frame.head, protocol::encode(response));
+    return result.status.ok();
+  };
+  change_each<protocol::DeleteTopicsResponse>(connection, frame, request->names, remove);
 }
 
 void FakeBroker::alter_topics(Connection& connection, const net::Frame& frame) {
-  ++change_requests;
   const auto request = protocol::decode_alter_topics_request(frame.header);
-  protocol::AlterTopicsResponse response;
-  for (const auto& wanted : request->topics) {
-    protocol::TopicResult result;
+  const auto alter = [&](const protocol::AlterTopic& wanted, protocol::TopicResult& result) {
     result.name = wanted.name;
-    result.status = may_change();
     if (result.status.ok()) altered = wanted;
-    if (result.status.ok() && cluster_->version > 0) ++cluster_->version;
-    response.results.push_back(std::move(result));
-  }
-  response.envelope.metadata_version = cluster_->version;
-  answer(connection, frame.head, protocol::encode(response));
+    return result.status.ok();
+  };
+  change_each<protocol::AlterTopicsResponse>(connection, frame, request->topics, alter);
 }
 
 void FakeBroker::add_partitions(Connection& connection, const net::Frame& frame) {
-  ++change_requests;
   const auto request = protocol::decode_add_partitions_request(frame.header);
-  protocol::AddPartitionsResponse response;
-  for (const auto& wanted : request->topics) {
-    protocol::TopicResult result;
+  const auto add = [&](const auto& wanted, protocol::TopicResult& result) {
     result.name = wanted.name;
-    result.status = may_change();
-    if (result.status.ok()) {
-      Topic& topic = cluster_->topics.at(wanted.name);
-      topic.partitions.resize(static_cast<std::size_t>(wanted.total));
-      for (Partition& partition : topic.partitions) {
-        if (partition.leader == kWhoeverIsAsked) partition.leader = broker_id;
-      }
-      result.partitions = wanted.total;
-      if (cluster_->version > 0) ++cluster_->version;
+    if (!result.status.ok()) return false;
+    Topic& topic = cluster_->topics.at(wanted.name);
+    topic.partitions.resize(static_cast<std::size_t>(wanted.total));
+    for (Partition& partition : topic.partitions) {
+      if (partition.leader == kWhoeverIsAsked) partition.leader = broker_id;
     }
-    response.results.push_back(std::move(result));
-  }
-  response.envelope.metadata_version = cluster_->version;
-  answer(connection, frame.head, protocol::encode(response));
+    result.partitions = wanted.total;
+    return true;
+  };
+  change_each<protocol::AddPartitionsResponse>(connection, frame, request->topics, add);
 }
 
 void FakeBroker::list_topics(Connection& connection, const net::Frame& frame) {

@@ -115,18 +115,9 @@ class ClusterOnZooKeeper : public ::testing::Test {
     return nullptr;
   }
   Controller& wait_for_controller() {
-    if (!eventually([this] { return controller() != nullptr; }))
+    if (!loop_.eventually([this] { return controller() != nullptr; }))
       throw std::runtime_error("nobody is elected");
     return *controller();
-  }
-  template <class Condition>
-  bool eventually(Condition condition) {
-    const auto limit = loop_.runtime().now() + seconds(20);
-    while (!condition()) {
-      if (loop_.runtime().now() > limit) return false;
-      loop_.run(loop_.runtime().sleep_for(milliseconds(5)));
-    }
-    return true;
   }
   protocol::TopicResult create(const std::string& name, std::int32_t partitions) {
     protocol::NewTopic topic;
@@ -144,7 +135,7 @@ class ClusterOnZooKeeper : public ::testing::Test {
 TEST_F(ClusterOnZooKeeper, OneIsElectedAndTheOtherTakesOverWhenItLeaves) {
   auto& first = start(1, world_.direct_options());
   auto& second = start(2, world_.direct_options());
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     return first.candidate.leader() && first.candidate.leader() == second.candidate.leader();
   }));
   ASSERT_NE(first.candidate.controller() == nullptr, second.candidate.controller() == nullptr);
@@ -153,7 +144,7 @@ TEST_F(ClusterOnZooKeeper, OneIsElectedAndTheOtherTakesOverWhenItLeaves) {
   auto& stays = &leaves == &first ? second : first;
   const auto before = leaves.candidate.controller()->image();
   stop(leaves);
-  ASSERT_TRUE(eventually([&] { return stays.candidate.controller() != nullptr; }));
+  ASSERT_TRUE(loop_.eventually([&] { return stays.candidate.controller() != nullptr; }));
   const auto after = stays.candidate.controller()->image();
   EXPECT_GT(after->version(), before->version());
   ASSERT_NE(after->find_topic("orders"), nullptr);
@@ -175,10 +166,10 @@ TEST_F(ClusterOnZooKeeper, ThousandsOfPartitionsAreMadeLedAgainAndDeleted) {
     return std::ranges::all_of(partitions,
                                [](const auto& each) { return each.leader == model::BrokerId(1); });
   };
-  ASSERT_TRUE(eventually(all_led));
+  ASSERT_TRUE(loop_.eventually(all_led));
   const auto deadline = loop_.runtime().now() + seconds(15);
   EXPECT_TRUE(loop_.run(controller()->delete_topic("many", deadline)).status.ok());
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     const auto left = loop_.run(again.store->children(std::string(metadata::layout::kDeleting)));
     return left && left->empty();
   }));
@@ -190,22 +181,22 @@ TEST_F(ClusterOnZooKeeper, ASessionThatEndedIsFollowedByANewRegistrationAndElect
   auto& cut = start(1, world_.options());
   wait_for_controller();
   EXPECT_GT(cut.store->session_timeout(), base::Duration::zero());
-  ASSERT_TRUE(eventually([&] { return cut.member.has_lease(loop_.runtime().now()); }));
+  ASSERT_TRUE(loop_.eventually([&] { return cut.member.has_lease(loop_.runtime().now()); }));
   auto& other = start(2, world_.direct_options());
   world_.relay().hold(true);
-  ASSERT_TRUE(eventually([&] { return other.candidate.controller() != nullptr; }));
+  ASSERT_TRUE(loop_.eventually([&] { return other.candidate.controller() != nullptr; }));
   EXPECT_FALSE(cut.member.has_lease(loop_.runtime().now()));
   world_.relay().hold(false);
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     return cut.member.registered() && cut.member.epoch() == model::BrokerEpoch(1) &&
            cut.candidate.leader() && cut.candidate.leader()->broker == model::BrokerId(2);
   }));
   EXPECT_EQ(cut.candidate.controller(), nullptr);
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     const auto* info = controller()->image()->find_broker(model::BrokerId(1));
     return info != nullptr && info->alive && info->epoch == model::BrokerEpoch(1);
   }));
-  EXPECT_TRUE(eventually([&] { return cut.member.has_lease(loop_.runtime().now()); }));
+  EXPECT_TRUE(loop_.eventually([&] { return cut.member.has_lease(loop_.runtime().now()); }));
   EXPECT_TRUE(create("after", 4).status.ok());
 }
 
@@ -215,13 +206,13 @@ TEST_F(ClusterOnZooKeeper, WhatHappenedWhileTheConnectionWasGoneIsFoundOut) {
   wait_for_controller();
   auto& away = start(2, world_.options());
   auto& third = start(3, world_.direct_options());
-  ASSERT_TRUE(eventually([&] { return away.candidate.leader().has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return away.candidate.leader().has_value(); }));
   world_.relay().refuse(true);
   world_.relay().cut();
   stop(leads);
-  ASSERT_TRUE(eventually([&] { return third.candidate.controller() != nullptr; }));
+  ASSERT_TRUE(loop_.eventually([&] { return third.candidate.controller() != nullptr; }));
   world_.relay().refuse(false);
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     return away.candidate.leader() && away.candidate.leader()->broker == model::BrokerId(3);
   }));
 }

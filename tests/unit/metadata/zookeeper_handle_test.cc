@@ -29,18 +29,7 @@ class ZooKeeperHandleTest : public ::testing::Test {
     settings.session_timeout = world_.options().session_timeout;
     handle_ = ZooKeeperHandle::open(settings, loop_.runtime(), std::move(events));
     ASSERT_TRUE(handle_);
-    ASSERT_TRUE(eventually([this] { return session_.has_value(); }));
-  }
-
-  /// Runs the loop until `condition`, at most 20 s.
-  template <class Condition>
-  bool eventually(Condition condition) {
-    const auto limit = loop_.runtime().now() + seconds(20);
-    while (!condition()) {
-      if (loop_.runtime().now() > limit) return false;
-      loop_.run(loop_.runtime().sleep_for(milliseconds(5)));
-    }
-    return true;
+    ASSERT_TRUE(loop_.eventually([this] { return session_.has_value(); }));
   }
 
   /// The loop stands still meanwhile.
@@ -80,7 +69,7 @@ TEST_F(ZooKeeperHandleTest, OperationsTogetherAfterTheEndOfASessionThatNobodyHas
   }
   std::optional<ZooKeeperReply> reply;
   handle_->multi(operations, [&reply](ZooKeeperReply given) { reply = std::move(given); });
-  ASSERT_TRUE(eventually([&] { return reply.has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return reply.has_value(); }));
   EXPECT_EQ(reply->error, make_error_code(MetadataErrc::session_lost));
   EXPECT_TRUE(expired_);
 }

@@ -46,16 +46,6 @@ class ZooKeeperStoreTest : public ::testing::Test {
     return value(loop_, other(), std::move(path));
   }
 
-  /// Runs the loop until `condition`, at most 20 s.
-  template <class Condition>
-  bool eventually(Condition condition) {
-    const auto limit = loop_.runtime().now() + seconds(20);
-    while (!condition()) {
-      if (loop_.runtime().now() > limit) return false;
-      loop_.run(loop_.runtime().sleep_for(milliseconds(5)));
-    }
-    return true;
-  }
   /// A call whose answer the test does not wait for.
   template <class T>
   std::shared_ptr<std::optional<Result<T>>> begin(asio::awaitable<Result<T>> call) {
@@ -83,10 +73,10 @@ TEST_F(ZooKeeperStoreTest, WriteWhoseAnswerIsLostIsUnknownAndThenRead) {
   ASSERT_TRUE(loop_.run(store_->create("/a", "old")));
   world_.relay().lose_answers(true);
   const auto set = begin(store_->set("/a", "new", 0));
-  ASSERT_TRUE(eventually([&] { return value_seen_by_other("/a") == "new"; }));
+  ASSERT_TRUE(loop_.eventually([&] { return value_seen_by_other("/a") == "new"; }));
   world_.relay().cut();
   world_.relay().lose_answers(false);
-  ASSERT_TRUE(eventually([&] { return set->has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return set->has_value(); }));
   EXPECT_EQ((*set)->error(), kUnknown);
   EXPECT_EQ(value("/a"), "new");
   EXPECT_TRUE(store_->online());
@@ -101,7 +91,7 @@ TEST_F(ZooKeeperStoreTest, WriteThatIsLostOnItsWayIsUnknownAndChangesNothing) {
   loop_.run(loop_.runtime().sleep_for(milliseconds(50)));
   world_.relay().cut();
   world_.relay().hold(false);
-  ASSERT_TRUE(eventually([&] { return set->has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return set->has_value(); }));
   EXPECT_EQ((*set)->error(), kUnknown);
   EXPECT_EQ(value("/a"), "old");
   EXPECT_TRUE(loop_.run(store_->set("/a", "newer", 0)));
@@ -118,7 +108,7 @@ TEST_F(ZooKeeperStoreTest, ReadIsAskedAgainWhenItsAnswerIsLost) {
   EXPECT_FALSE(node->has_value());
   world_.relay().lose_answers(false);
   world_.relay().cut();
-  ASSERT_TRUE(eventually([&] { return node->has_value() && names->has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return node->has_value() && names->has_value(); }));
   ASSERT_TRUE(**node);
   EXPECT_EQ((**node)->value, "one");
   ASSERT_TRUE(**names);
@@ -132,8 +122,8 @@ TEST_F(ZooKeeperStoreTest, SessionAndItsNodesSurviveACut) {
   for (int i = 0; i < 5; ++i) {
     world_.relay().cut();
     // A write that goes onto the dead connection is unknown; the next one is not.
-    ASSERT_TRUE(
-        eventually([&] { return loop_.run(store_->set("/e", "x", kAnyVersion)).has_value(); }));
+    ASSERT_TRUE(loop_.eventually(
+        [&] { return loop_.run(store_->set("/e", "x", kAnyVersion)).has_value(); }));
   }
   EXPECT_EQ(value_seen_by_other("/e"), "x");
   EXPECT_EQ(store_->session(), session);
@@ -149,7 +139,7 @@ TEST_F(ZooKeeperStoreTest, EveryWatchFiresWhenTheConnectionIsBack) {
   ASSERT_TRUE(loop_.run(store_->watch("/a", WatchKind::children, count)));
   ASSERT_TRUE(loop_.run(store_->watch("/not-there", WatchKind::data, count)));
   world_.relay().cut();
-  EXPECT_TRUE(eventually([&] { return fired == 3; }));
+  EXPECT_TRUE(loop_.eventually([&] { return fired == 3; }));
   ASSERT_TRUE(loop_.run(store_->set("/a", "x", kAnyVersion)));
   EXPECT_EQ(value("/a"), "x");
   EXPECT_EQ(fired, 3);
@@ -162,7 +152,7 @@ TEST_F(ZooKeeperStoreTest, WatchSeesWhatOthersDo) {
   ASSERT_TRUE(loop_.run(store_->watch("/made", WatchKind::data, count)));
   ASSERT_TRUE(loop_.run(store_->watch("/", WatchKind::children, count)));
   ASSERT_TRUE(loop_.run(other().create("/made", "")));
-  EXPECT_TRUE(eventually([&] { return fired == 2; }));
+  EXPECT_TRUE(loop_.eventually([&] { return fired == 2; }));
 }
 
 TEST_F(ZooKeeperStoreTest, LostSessionIsSaidOnceAndRenewed) {
@@ -176,7 +166,7 @@ TEST_F(ZooKeeperStoreTest, LostSessionIsSaidOnceAndRenewed) {
   world_.relay().cut();
   world_.wait_for_end_of(first);
   world_.relay().refuse(false);
-  ASSERT_TRUE(eventually([&] { return lost == 1; }));
+  ASSERT_TRUE(loop_.eventually([&] { return lost == 1; }));
   EXPECT_FALSE(store_->online());
   EXPECT_EQ(loop_.run(store_->get("/p")).error(), kSessionLost);
   EXPECT_EQ(loop_.run(store_->set("/p", "x", 0)).error(), kSessionLost);
@@ -197,7 +187,7 @@ TEST_F(ZooKeeperStoreTest, AwayForLongItRefusesAtOnceAndComesBackByItself) {
   EXPECT_EQ(store_->trouble(), "");
   world_.relay().refuse(true);
   world_.relay().cut();
-  ASSERT_TRUE(eventually([&] { return !store_->trouble().empty(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return !store_->trouble().empty(); }));
   const auto began = loop_.runtime().now();
   EXPECT_EQ(loop_.run(store_->create("/b", "")).error(), kUnavailable);
   EXPECT_GE(loop_.runtime().now() - began, milliseconds(1500));
@@ -207,7 +197,7 @@ TEST_F(ZooKeeperStoreTest, AwayForLongItRefusesAtOnceAndComesBackByItself) {
   EXPECT_LT(loop_.runtime().now() - again, milliseconds(500));
   EXPECT_THAT(store_->trouble(), ::testing::HasSubstr("has not answered for 2 s"));
   world_.relay().refuse(false);
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     if (!store_->online()) static_cast<void>(loop_.run(store_->renew()));
     return loop_.run(store_->get("/a")).has_value();
   }));
@@ -224,7 +214,7 @@ TEST_F(ZooKeeperStoreTest, SilentServerBoundsEveryCall) {
   EXPECT_EQ(loop_.run(store_->get("/a")).error(), kUnavailable);
   EXPECT_LT(loop_.runtime().now() - began, seconds(15));
   world_.relay().hold(false);
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(loop_.eventually([&] {
     if (!store_->online()) static_cast<void>(loop_.run(store_->renew()));
     return loop_.run(store_->get("/a")).has_value();
   }));
@@ -243,7 +233,7 @@ TEST_F(ZooKeeperStoreTest, OwnerThatStopsWaitsOnlyShortly) {
   loop_.run(loop_.runtime().sleep_for(milliseconds(20)));
   const auto began = loop_.runtime().now();
   store_->shorten_waits();
-  ASSERT_TRUE(eventually([&] { return set->has_value() && get->has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return set->has_value() && get->has_value(); }));
   EXPECT_LT(loop_.runtime().now() - began, seconds(4));
   EXPECT_EQ((*set)->error(), kUnknown);
   EXPECT_EQ((*get)->error(), kUnavailable);
@@ -266,7 +256,7 @@ TEST_F(ZooKeeperStoreTest, CloseIsBoundedWhileTheServerIsSilent) {
   const auto began = loop_.runtime().now();
   loop_.run(store_->close());
   EXPECT_LT(loop_.runtime().now() - began, seconds(9));
-  EXPECT_TRUE(eventually([&] { return set->has_value(); }));
+  EXPECT_TRUE(loop_.eventually([&] { return set->has_value(); }));
   EXPECT_EQ(loop_.run(store_->get("/a")).error(), kUnavailable);
   store_.reset();
   world_.relay().hold(false);
@@ -298,7 +288,7 @@ TEST_F(ZooKeeperStoreTest, CallUnderWayIsAnsweredWhenTheStoreGoes) {
   loop_.run(loop_.runtime().sleep_for(milliseconds(20)));
   store_.reset();
   world_.relay().hold(false);
-  ASSERT_TRUE(eventually([&] { return set->has_value() && get->has_value(); }));
+  ASSERT_TRUE(loop_.eventually([&] { return set->has_value() && get->has_value(); }));
   EXPECT_EQ((*set)->error(), kUnknown);
   EXPECT_EQ((*get)->error(), kUnavailable);
 }
