@@ -95,7 +95,7 @@ class SlowRecovery(Case):
         self.assertIn("is being recovered", listed[refused]["note"])
         done = one.ctl("--timeout", "1s", "consume", "t", "-p", str(refused), "-n", "1", "-e")
         self.assertIn("PARTITION_RECOVERING", done.err)
-        self.assertIn("PARTITION_RECOVERING", one.ctl("--timeout", "1s", "topic", "create", "u").err)
+        self.assertIn("PARTITION_RECOVERING", one.ctl("--timeout", "3s", "topic", "create", "u").err)
         done = one.ctl("consume", "t", "-p", str(served), "-n", "1", "-e")
         self.assertTrue(done.out.startswith(f"{served} 000000 "), done.err)
         self.assertFalse(self.notify.said("READY=1"), "it was asked in the middle of the recovery")
