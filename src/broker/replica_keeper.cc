@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/mutants.h"
 #include "broker/error_map.h"
 #include "broker/hop.h"
 #include "broker/replica_order.h"
@@ -358,7 +359,7 @@ asio::awaitable<void> ReplicaKeeper::stand_aside(std::vector<model::PartitionId>
 
 /// Of a damaged log: nobody counts on it any more, and there is a leader that can fill it; or it is
 /// to be the leader's, with what is left.
-bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id) const {
+bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id, const Damaged& damaged) const {
   const auto [topic, assignment] = placed(applied_, id);
   if (core_.stopping || !assignment || assignment->leader == model::BrokerId()) return false;
   if (assignment->leader == core_.id) return leads_with_loss(*assignment);
@@ -367,7 +368,11 @@ bool ReplicaKeeper::can_be_replaced(const model::PartitionId& id) const {
   // What is left must not be taken for what this registration stands for there; the failure, once
   // it is reported, has made it an earlier one.
   const model::IsrMember self{core_.id, model::BrokerEpoch(core_.broker_epoch)};
-  return !in_isr(*assignment, core_.id) && std::ranges::count(assignment->elr, self) == 0;
+  // REP-5: nor can whoever has heard of it before let it in for what it was.
+  const bool unheard_of =
+      assignment->leader_epoch > damaged.heard_of_in || MQ_MUTANT("replaced_in_the_same_epoch");
+  return unheard_of && !in_isr(*assignment, core_.id) &&
+         std::ranges::count(assignment->elr, self) == 0;
 }
 
 /// This leader epoch began with this leader, whatever it has, and what that is has yet to be said:
@@ -381,7 +386,7 @@ bool ReplicaKeeper::leads_with_loss(const PartitionAssignment& assignment) const
 std::optional<model::PartitionId> ReplicaKeeper::next_damaged() const {
   if (!recovered_ || !applied_) return std::nullopt;
   for (const auto& [id, damaged] : damaged_) {
-    if (damaged.again_at <= home_.now() && can_be_replaced(id)) return id;
+    if (damaged.again_at <= home_.now() && can_be_replaced(id, damaged)) return id;
   }
   return std::nullopt;
 }
@@ -404,7 +409,8 @@ asio::awaitable<void> ReplicaKeeper::replace_damaged(model::PartitionId id) {
   bool damaged = false;
   if (log) {
     Worker& worker = core_.worker_of(id);
-    damaged = co_await run_on(worker.runtime(), needs_replacement(worker, *log));
+    const bool foreign = keep == storage::Keep::nothing;
+    damaged = co_await run_on(worker.runtime(), needs_replacement(worker, *log, foreign));
   }
   // It follows another leader by now with which it has something in common, or what was damaged is
   // gone with the old end of the log.
@@ -452,14 +458,19 @@ void ReplicaKeeper::replacement_failed(const model::PartitionId& id, const base:
 void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
   if (outcome.damaged) {
     const auto keep = outcome.foreign ? storage::Keep::nothing : storage::Keep::sound_segments;
-    damaged_.try_emplace(outcome.id, Damaged{.keep = keep});
+    // Of a foreign one no leader has taken down anything.
+    const auto heard_of_in = outcome.foreign ? model::LeaderEpoch() : outcome.heard_of_in;
+    damaged_.try_emplace(outcome.id, Damaged{.keep = keep, .heard_of_in = heard_of_in});
   }
   if (outcome.failure) {
-    if (!outcome.looked) return;
+    const bool new_failure = outcome.useless && failed_.insert(outcome.id).second;
+    if (!outcome.looked && !new_failure) return;
     const auto reason = outcome.reason.empty() ? outcome.failure.message() : outcome.reason;
-    reporter_.failed(outcome.id, core_.status(to_wire(outcome.failure),
-                                              fmt::format("{}-{}: {}", outcome.name,
-                                                          outcome.id.partition, reason)));
+    reporter_.failed(
+        outcome.id,
+        core_.status(to_wire(outcome.failure),
+                     fmt::format("{}-{}: {}", outcome.name, outcome.id.partition, reason)),
+        outcome.damaged ? outcome.heard_of_in : model::LeaderEpoch());
     return;
   }
   if (outcome.ahead) {

@@ -64,6 +64,7 @@ class ReplicaKeeper {
   /// A log that is to be replaced, by a growing pause after each failure.
   struct Damaged {
     storage::Keep keep = storage::Keep::sound_segments;
+    model::LeaderEpoch heard_of_in;  ///< the newest in which a leader may have heard of it
     base::TimePoint again_at{};
     base::Duration pause{};
   };
@@ -85,7 +86,7 @@ class ReplicaKeeper {
   asio::awaitable<void> look_for_failures();
   asio::awaitable<void> look_for_stalled(Worker& worker);
   [[nodiscard]] std::optional<model::PartitionId> next_damaged() const;
-  [[nodiscard]] bool can_be_replaced(const model::PartitionId& id) const;
+  [[nodiscard]] bool can_be_replaced(const model::PartitionId& id, const Damaged& damaged) const;
   [[nodiscard]] bool may_stand_aside(const model::PartitionId& id) const;
   [[nodiscard]] base::TimePoint next_try() const;
   asio::awaitable<void> stand_aside(std::vector<model::PartitionId> ids);

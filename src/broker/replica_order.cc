@@ -1,5 +1,7 @@
 #include "broker/replica_order.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace mq::broker {
@@ -83,8 +85,25 @@ void follow(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) 
   fetchers.follow(partition);
 }
 
+/// The leader epoch in which it leads or follows; -1: it does neither.
+model::LeaderEpoch role_epoch(Worker& worker, const model::PartitionId& id) {
+  model::LeaderEpoch epoch;
+  if (const auto* const led = worker.partitions().find(id)) epoch = led->leader_epoch();
+  if (const auto* const followed = worker.partitions().find_followed(id))
+    epoch = std::max(epoch, followed->following().leader_epoch);
+  return epoch;
+}
+
+/// It has failed, and others count on it, or will.
+bool is_useless(const ReplicaOrder& order) {
+  const base::Error failed = order.log->failure();
+  const bool shared = order.follow || (order.lead && order.lead->role);
+  return shared && failed && failed != make_error_code(storage::StorageErrc::closed);
+}
+
 asio::awaitable<void> carry_out(Worker& worker, const ReplicaOrder& order,
                                 ReplicaOutcome& outcome) {
+  const auto before = role_epoch(worker, order.id);
   const bool leads = leads_already(worker, order);
   const bool follows = follows_already(worker, order);
   // REP-3
@@ -94,6 +113,8 @@ asio::awaitable<void> carry_out(Worker& worker, const ReplicaOrder& order,
   if (order.log->settings() != order.settings) order.log->set_settings(order.settings);
   if (order.lead && !leads) lead(worker, order, outcome);
   if (order.follow && !follows) follow(worker, order, outcome);
+  outcome.heard_of_in = std::max(before, role_epoch(worker, order.id));
+  outcome.useless = is_useless(order);
   outcome.leader_epoch = order.log->leader_epoch();
   outcome.log_end_offset = order.log->log_end_offset();
   outcome.high_watermark = order.log->high_watermark_hint();
@@ -111,15 +132,17 @@ asio::awaitable<void> carry_out_orders(Worker& worker, const std::vector<Replica
     outcome.id = order.id;
     outcome.name = order.name;
     co_await carry_out(worker, order, outcome);
-    if (outcome.looked || outcome.leads || outcome.behind || outcome.ahead || outcome.damaged)
+    if (outcome.looked || outcome.leads || outcome.behind || outcome.ahead || outcome.damaged ||
+        outcome.useless)
       outcomes.push_back(std::move(outcome));
   }
 }
 
 asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOutcome>& found) {
   const auto corrupt = make_error_code(storage::StorageErrc::partition_corrupt);
-  const auto look = [&](const PartitionLog& log, bool foreign) {
+  const auto look = [&](const PartitionLog& log, model::LeaderEpoch epoch, bool foreign) {
     ReplicaOutcome outcome;
+    outcome.heard_of_in = epoch;
     outcome.failure = log.failure();
     outcome.foreign = foreign;
     if (outcome.failure == make_error_code(storage::StorageErrc::closed)) return;
@@ -133,10 +156,10 @@ asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOu
     if (outcome.damaged || outcome.failure) found.push_back(std::move(outcome));
   };
   for (const auto& [id, partition] : worker.partitions().all()) {
-    if (partition->replicated()) look(partition->log(), false);
+    if (partition->replicated()) look(partition->log(), partition->leader_epoch(), false);
   }
   for (const auto& [id, partition] : worker.partitions().followed())
-    look(partition->log(), partition->needs_another_log());
+    look(partition->log(), partition->following().leader_epoch, partition->needs_another_log());
   co_return;
 }
 
@@ -147,9 +170,9 @@ asio::awaitable<void> find_stalled_leaders(Worker& worker, std::vector<model::Pa
   co_return;
 }
 
-asio::awaitable<bool> needs_replacement(Worker& worker, const PartitionLog& log) {
+asio::awaitable<bool> needs_replacement(Worker& worker, const PartitionLog& log, bool foreign) {
   const auto* followed = worker.partitions().find_followed(log.id());
-  if (followed && followed->needs_another_log()) co_return true;
+  if (foreign) co_return followed && followed->needs_another_log();
   co_return log.failure() ? may_be_replaced(log) : !log.read_damage().empty();
 }
 

@@ -39,6 +39,9 @@ struct ReplicaOutcome {
   bool damaged = false;  ///< to be replaced, as far as it does not hold
   bool foreign = false;  ///< to be replaced whole: nothing of it is the leader's
   bool serves = false;   ///< damaged in places; the rest of it is of use still
+  bool useless = false;  ///< it has failed, and was to be led or followed with others
+  /// The newest in which a leader may have heard of this log; -1: none under this registration.
+  model::LeaderEpoch heard_of_in;
   model::LeaderEpoch leader_epoch;
   model::Offset log_end_offset;
   model::Offset high_watermark;
@@ -58,8 +61,10 @@ asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOu
 /// Partitions led here whose own log stands still while appends wait. On `worker`.
 asio::awaitable<void> find_stalled_leaders(Worker& worker, std::vector<model::PartitionId>& found);
 
-/// Whether the log, or what is followed with it here, is to be replaced. On `worker`.
-asio::awaitable<bool> needs_replacement(Worker& worker, const storage::PartitionLog& log);
+/// Whether the log is still to be replaced: as `foreign`, because nothing of it is the leader's, or
+/// because it is damaged. On `worker`.
+asio::awaitable<bool> needs_replacement(Worker& worker, const storage::PartitionLog& log,
+                                        bool foreign);
 
 /// Drops every partition of `worker`, on it.
 asio::awaitable<void> drop_partitions(Worker& worker);

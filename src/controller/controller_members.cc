@@ -170,7 +170,7 @@ void Controller::Impl::note_failure(const model::IsrMember& member,
 std::optional<model::IsrMember> Controller::Impl::failed_of(
     const model::PartitionId& partition, const std::vector<model::IsrMember>& members) const {
   const auto failed = failed_.find(partition);
-  if (failed == failed_.end() || MQ_MUTANT("failed_replicas_let_in")) return std::nullopt;
+  if (failed == failed_.end()) return std::nullopt;
   const auto found = std::ranges::find_first_of(members, failed->second);
   return found == members.end() ? std::nullopt : std::optional(*found);
 }

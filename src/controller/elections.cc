@@ -300,6 +300,15 @@ void take_out_failed(PartitionState& state, BrokerId broker, BrokerEpoch epoch) 
   if (member != nullptr && member->epoch == epoch) member->epoch = BrokerEpoch(epoch.value() - 1);
 }
 
+/// What a leader has heard of a log that is going to be another one counts in no later epoch:
+/// REP-5.
+void end_epoch_that_knows(PartitionState& state, const protocol::ReplicaReport& report) {
+  if (MQ_MUTANT("replaced_in_the_same_epoch")) return;
+  if (report.state != protocol::ReplicaState::failed || state.leader == BrokerId()) return;
+  if (report.last_leader_epoch != state.leader_epoch) return;
+  state.leader_epoch = next_epoch(state.leader_epoch).value_or(state.leader_epoch);
+}
+
 void raise_epoch(PartitionState& state, const protocol::ReplicaReport& report) {
   if (report.last_leader_epoch <= state.leader_epoch) return;
   say_that_the_log_is_ahead(state, report);
@@ -348,6 +357,7 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
   note_lost_start(changed, broker, report, false);
   note_lost_end(changed, broker, report);
   if (auto next = settled(changed, replicas, brokers)) changed = std::move(*next);
+  end_epoch_that_knows(changed, report);
   return unless_same(std::move(changed), state);
 }
 

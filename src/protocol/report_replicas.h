@@ -27,8 +27,10 @@ enum class ReplicaState : std::uint8_t {
 struct ReplicaReport {
   model::PartitionId partition;
   ReplicaState state = ReplicaState::opened;
-  model::LeaderEpoch last_leader_epoch;  ///< the newest in the log; -1: none
-  model::Offset log_end_offset;          ///< -1 if it failed
+  /// The newest in the log; -1: none. Of one that failed and is going to be another one: the newest
+  /// in which a leader may have heard of it.
+  model::LeaderEpoch last_leader_epoch;
+  model::Offset log_end_offset;  ///< -1 if it failed
   model::Offset high_watermark;  ///< the log is as it was confirmed up to here; -1: not told
   /// Since this registration nothing can be missing from the log.
   model::BrokerEpoch intact_since;

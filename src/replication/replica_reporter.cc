@@ -55,10 +55,12 @@ void ReplicaReporter::opened(const model::PartitionId& id, model::LeaderEpoch la
   report(std::move(one));
 }
 
-void ReplicaReporter::failed(const model::PartitionId& id, protocol::Status reason) {
+void ReplicaReporter::failed(const model::PartitionId& id, protocol::Status reason,
+                             model::LeaderEpoch heard_of_in) {
   protocol::ReplicaReport one;
   one.partition = id;
   one.state = protocol::ReplicaState::failed;
+  one.last_leader_epoch = heard_of_in;
   one.reason = std::move(reason);
   report(std::move(one));
 }

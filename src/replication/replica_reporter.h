@@ -32,7 +32,10 @@ class ReplicaReporter {
   /// as its disk exists.
   void opened(const model::PartitionId& id, model::LeaderEpoch last, model::Offset log_end_offset,
               model::Offset high_watermark, model::BrokerEpoch intact_since);
-  void failed(const model::PartitionId& id, protocol::Status reason);
+  /// `heard_of_in`: the newest leader epoch in which a leader may have heard of the log, when that
+  /// is going to be another one; -1: it is not, or none has.
+  void failed(const model::PartitionId& id, protocol::Status reason,
+              model::LeaderEpoch heard_of_in = {});
   /// Once: what is known of it, as `state`; nothing of one that was not reported yet.
   void ask(const model::PartitionId& id, protocol::ReplicaState state);
   /// The log has got this epoch; nobody needs to be told.

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
     Damage, Mutants,
     ::testing::Values(Mistake{"page_reads_unchecked", run_replicated_world, 60, 1, true},
                       Mistake{"damage_not_noted", run_replicated_world, 60, 12},
-                      Mistake{"failed_replicas_let_in", run_replicated_world, 200, 900027}),
+                      Mistake{"replaced_in_the_same_epoch", run_replicated_world, 60, 940015}),
     [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -217,6 +217,38 @@ TEST_P(ReplicaKeeperTest, ADamagedLogIsReplacedAndThatIsTriedAgain) {
   EXPECT_NE(followed(), nullptr);
 }
 
+// REP-5: its leader has heard what the log had, and could let it in for that.
+TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
+  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  show(kOther, LeaderEpoch(100));
+  auto* const log = core().disks->find(id);
+  for (const auto& path : world.disk.files_below("/data")) {
+    if (path.find(id.text()) != std::string::npos && path.ends_with(".log"))
+      ASSERT_TRUE(world.disk.flip_synced(path, 100, std::byte{1}));
+  }
+  const auto read = testing::run(
+      world.simulator,
+      base::run_on(worker().runtime(), log->read_from_disk(Offset(0), Offset(3), 1000)));
+  EXPECT_FALSE(read);
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(followed(), nullptr);
+  const auto* const told = core().membership->reporter().last_report(id);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->state, protocol::ReplicaState::failed);
+  EXPECT_EQ(told->last_leader_epoch, LeaderEpoch(100));
+  show(kOther, LeaderEpoch(100), 2, false);
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(followed(), nullptr);
+  EXPECT_EQ(core().disks->find(id)->log_end_offset(), Offset(3));
+  show(kOther, LeaderEpoch(101), 1, false);
+  world.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(core().disks->find(id)->log_end_offset(), Offset(0));
+  ASSERT_NE(followed(), nullptr);
+  EXPECT_EQ(followed()->following().leader_epoch, LeaderEpoch(101));
+}
+
 TEST_P(ReplicaKeeperTest, AStopEndsWhatIsFollowed) {
   show(kOther, LeaderEpoch(100));
   world.run_for(std::chrono::seconds(3));  // nobody answers there

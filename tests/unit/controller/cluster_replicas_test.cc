@@ -431,6 +431,35 @@ TEST_F(ClusterReplicas, AReplicaThatFailedIsLetInOnlyAfterItIsOpenAgain) {
   EXPECT_TRUE(let_in());
 }
 
+// REP-5: what its leader asks for late is of an epoch that has ended, whoever is controller then.
+TEST_F(ClusterReplicas, ARequestForAReplicaThatWasMadeAnewMeanwhileIsOfAnEarlierEpoch) {
+  start_with_topic();
+  const int damaged = replica(2);
+  auto late = proposal({registered(replica(0)), registered(replica(1)), registered(damaged)});
+  const auto leader = partition().leader;
+  const auto epoch = partition().leader_epoch;
+  protocol::ReportReplicasRequest request;
+  request.broker = damaged;
+  request.broker_epoch = broker(damaged).member.epoch().value();
+  auto& report = request.replicas.emplace_back();
+  report.partition = partition().id;
+  report.state = protocol::ReplicaState::failed;
+  report.last_leader_epoch = epoch;
+  const auto tell = [&] {
+    auto& controller = wait_for_controller();
+    return run(controller.report(request, in(std::chrono::seconds(5)))).envelope.status.ok();
+  };
+  ASSERT_TRUE(tell());
+  EXPECT_EQ(partition().leader, leader);
+  EXPECT_GT(partition().leader_epoch, epoch);
+  report.state = protocol::ReplicaState::opened;
+  report.intact_since = broker(damaged).member.epoch();
+  report.log_end_offset = model::Offset(0);
+  ASSERT_TRUE(tell());
+  late.entries[0].version = partition().version;
+  EXPECT_EQ(ask(late).results[0].status.error(), protocol::WireError::fenced_leader_epoch);
+}
+
 // A log that was made anew is no loss where nobody had opened the partition before.
 TEST_F(ClusterReplicas, WhatWasNeverOpenHasLostNothing) {
   start(3);

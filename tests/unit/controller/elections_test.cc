@@ -277,6 +277,28 @@ TEST(Reported, AFailedFollowerLeavesTheIsr) {
             "1@5 1:10 3:30 |  | ");
 }
 
+// REP-5: whatever its leader has heard of it is of an earlier epoch then.
+TEST(Reported, TheEpochThatKnowsADamagedFollowerEndsWithItsFailure) {
+  auto damaged = failure();
+  damaged.last_leader_epoch = LeaderEpoch(5);
+  const auto before = state(kOne, 5, kAll);
+  const auto after = reports(before, live(kAll), 2, 20, damaged);
+  EXPECT_EQ(text(after), "1@6 1:10 3:30 |  | ");
+  EXPECT_FALSE(reports(*after, live(kAll), 2, 20, damaged)) << "told again";
+  const auto outside = state(kOne, 5, {member(1, 10), member(3, 30)});
+  EXPECT_EQ(text(reports(outside, live(kAll), 2, 20, damaged)), "1@6 1:10 3:30 |  | ");
+  const auto in_elr = state(kOne, 5, {member(1, 10)}, {member(2, 20)});
+  EXPECT_EQ(text(reports(in_elr, live(kAll), 2, 20, damaged)), "1@6 1:10 | 2:19 | ");
+}
+
+TEST(Reported, WithTheLeaderTheEpochEndsOnce) {
+  auto damaged = failure();
+  damaged.last_leader_epoch = LeaderEpoch(5);
+  EXPECT_EQ(text(reports(state(kOne, 5, kAll), live(kAll), 1, 10, damaged)), "2@6 2:20 3:30 |  | ");
+  EXPECT_EQ(text(reports(state(kOne, 5, {member(1, 10)}), live(kAll), 1, 10, damaged)),
+            "-1@6 1:9 |  | ");
+}
+
 TEST(Reported, AFailedReplicaThatIsTheLastStaysAndIsNotElected) {
   const auto after = reports(state(kOne, 5, {member(1, 10)}), live(kAll), 1, 10, failure());
   EXPECT_EQ(text(after), "-1@6 1:9 |  | ");
