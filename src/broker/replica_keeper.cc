@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mutants.h"
+#include "broker/damaged.h"
 #include "broker/error_map.h"
 #include "broker/hop.h"
 #include "broker/replica_order.h"
@@ -329,15 +330,16 @@ bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
   return others >= std::max<std::int64_t>(assignment->min_isr, 1);
 }
 
-/// Of a damaged leader that the ISR cannot spare: another one in it leads at least, so that what is
-/// whole there can be read, and copied by those that are not in sync.
+/// Of a damaged leader that the ISR cannot spare: another one in it or in the ELR leads at least,
+/// so that what is whole there can be read, and copied by those that are not in sync.
 void ReplicaKeeper::give_way(const model::PartitionId& id) {
   const auto [topic, assignment] = placed(applied_, id);
-  if (!assignment || assignment->leader != core_.id || assignment->isr.size() < 2) return;
+  if (!assignment || assignment->leader != core_.id) return;
+  if (!complete_elsewhere(*assignment, core_.id)) return;
   if (!resigned_at_.emplace(id, home_.now()).second) return;
   base::log_warning("partition",
-                    "{}-{}: its log is damaged here, and too few others are in sync: another of "
-                    "them is asked to lead",
+                    "{}-{}: its log is damaged here, and too few others are in sync: another one "
+                    "that is complete is asked to lead",
                     topic->name, id.partition);
   reporter_.ask(id, protocol::ReplicaState::resigns);
 }

@@ -1,6 +1,7 @@
 #include "protocol/fetch.h"
 
 #include "broker/connection.h"
+#include "broker/damaged.h"
 #include "broker/error_map.h"
 #include "broker/handlers/fetch_wait.h"
 #include "broker/handlers/handlers.h"
@@ -87,13 +88,12 @@ void set_error(Worker& worker, Item& item, const replication::Readable* partitio
     text = fmt::format("{}: offset {} is not in [{}, {}]", name, item.entry.offset,
                        partition->log_start_offset(), partition->high_watermark());
   }
-  const auto* led = worker.partitions().find(item.entry.partition);
-  if (wire == WireError::partition_corrupt && led && led->replicated() &&
-      led->isr_state().isr.size() > 1) {
-    // It gives way in a moment, and what follows is asked of the next leader.
-    wire = WireError::offset_not_available;
-    text = fmt::format("{}: offset {} is damaged on this broker; another replica is asked to lead",
-                       name, item.entry.offset);
+  if (wire == WireError::partition_corrupt) {
+    item.result.status =
+        damaged_status(worker, item.entry.partition, item.entry.offset,
+                       fmt::format("{}: offset {} cannot be read on broker {}: its log is damaged",
+                                   name, item.entry.offset, core.id));
+    return;
   }
   if (core.stopping && wire == WireError::partition_offline) wire = WireError::shutting_down;
   item.result.status = core.status(wire, std::move(text));

@@ -1,6 +1,7 @@
 #include "protocol/produce.h"
 
 #include "broker/connection.h"
+#include "broker/damaged.h"
 #include "broker/error_map.h"
 #include "broker/handlers/handlers.h"
 
@@ -131,8 +132,11 @@ class Part final : public std::enable_shared_from_this<Part> {
     const auto name = core.partition_name(item.partition);
     auto wire = to_wire(error);
     if (core.stopping && wire == WireError::partition_offline) wire = WireError::shutting_down;
+    auto text = fmt::format("{}: {}{}", name, error.message(), detail(item, error));
     item.result.status =
-        core.status(wire, fmt::format("{}: {}{}", name, error.message(), detail(item, error)));
+        wire == WireError::partition_corrupt
+            ? damaged_status(worker_, item.partition, model::Offset(), std::move(text))
+            : core.status(wire, std::move(text));
     // Appended and then failed: it may be there after all.
     if (item.result.base_offset != model::Offset()) item.result.status.advice.maybe_applied = true;
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/run_on.h"
 #include "broker/membership.h"
 #include "data_client.h"
 
@@ -38,7 +39,8 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
   LeaderEpoch log_epoch() const { return core().disks->find(id)->leader_epoch(); }
 
   /// The next image: `leader` leads, in `epoch`.
-  void show(BrokerId leader, LeaderEpoch epoch, int version = 1, bool in_isr = true) {
+  void show(BrokerId leader, LeaderEpoch epoch, int version = 1, bool in_isr = true,
+            const std::function<void(metadata::PartitionAssignment&)>& adjust = {}) {
     const auto image = core().image();
     metadata::ImageChange change;
     change.brokers = image->brokers();
@@ -53,11 +55,34 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
     partition.isr = {{kOther, BrokerEpoch(77)}};
     if (in_isr) partition.isr.push_back({core().id, core().membership->epoch()});
     partition.min_isr = 1;
+    if (adjust) adjust(partition);
     change.topics = {topic};
     core().membership->view().publish(std::make_shared<metadata::ClusterImage>(
         image->with(std::move(change), image->version() + 1)));
     world.run_for(milliseconds(20));
   }
+  /// The first batch of its log cannot be read any more, and somebody has seen that.
+  void damage_the_log() {
+    for (const auto& path : world.disk.files_below("/data")) {
+      if (path.find(id.text()) != std::string::npos && path.ends_with(".log"))
+        ASSERT_TRUE(world.disk.flip_synced(path, 100, std::byte{1}));
+    }
+    auto* const log = core().disks->find(id);
+    const auto read = testing::run(
+        world.simulator,
+        base::run_on(worker().runtime(), log->read_from_disk(Offset(0), Offset(3), 1000)));
+    EXPECT_FALSE(read);
+  }
+  /// What a consumer is told that wants the first record.
+  protocol::Status read_first(testing::RawClient& one) {
+    protocol::FetchRequest ask;
+    ask.wait_ms = 100;
+    ask.bytes_max = 1 << 20;
+    ask.entries = {testing::from(id, 0)};
+    const auto answer = one.call(protocol::ApiKey::fetch, protocol::encode(ask));
+    return protocol::decode_fetch_response(answer.header_bytes())->results.at(0).status;
+  }
+
   testing::RawClient client(std::uint64_t instance = 1) {
     auto made = world.connect();
     made.hello(instance);
@@ -223,15 +248,7 @@ TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
   auto one = client();
   ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
   show(kOther, LeaderEpoch(100));
-  auto* const log = core().disks->find(id);
-  for (const auto& path : world.disk.files_below("/data")) {
-    if (path.find(id.text()) != std::string::npos && path.ends_with(".log"))
-      ASSERT_TRUE(world.disk.flip_synced(path, 100, std::byte{1}));
-  }
-  const auto read = testing::run(
-      world.simulator,
-      base::run_on(worker().runtime(), log->read_from_disk(Offset(0), Offset(3), 1000)));
-  EXPECT_FALSE(read);
+  damage_the_log();
   world.run_for(std::chrono::seconds(2));
   EXPECT_EQ(followed(), nullptr);
   const auto* const told = core().membership->reporter().last_report(id);
@@ -247,6 +264,50 @@ TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
   EXPECT_EQ(core().disks->find(id)->log_end_offset(), Offset(0));
   ASSERT_NE(followed(), nullptr);
   EXPECT_EQ(followed()->following().leader_epoch, LeaderEpoch(101));
+}
+
+// Whoever could lead instead is away: what is damaged here is not lost.
+TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
+  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  std::string said;
+  base::set_log_sink([&](base::LogLevel, std::string_view, std::string_view text) {
+    said.append(text).append("\n");
+  });
+  show(core().id, LeaderEpoch(100), 1, true, [this](auto& partition) {
+    partition.isr = {{core().id, core().membership->epoch()}};
+    partition.elr = {{kOther, BrokerEpoch(77)}};
+    partition.min_isr = 2;
+  });
+  damage_the_log();
+  const auto wait = read_first(one);
+  EXPECT_EQ(wait.error(), WireError::partition_offline);
+  EXPECT_TRUE(wait.advice.retriable);
+  EXPECT_NE(wait.text.find("broker 2 has it and is to lead"), std::string::npos) << wait.text;
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_NE(said.find("another one that is complete is asked to lead"), std::string::npos) << said;
+  base::set_log_sink({});
+}
+
+TEST_P(ReplicaKeeperTest, AConsumerIsToldTheWayOutOfDamageThatNobodyCanMend) {
+  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  const auto alone = [this](auto& partition) {
+    partition.isr = {{core().id, core().membership->epoch()}};
+  };
+  show(core().id, LeaderEpoch(100), 1, true, alone);
+  damage_the_log();
+  EXPECT_EQ(read_first(one).error(), WireError::partition_offline) << "a follower has yet to speak";
+  world.run_for(std::chrono::seconds(11));
+  const auto final_word = read_first(one);
+  EXPECT_EQ(final_word.error(), WireError::partition_corrupt);
+  EXPECT_FALSE(final_word.advice.retriable);
+  EXPECT_NE(final_word.text.find("no other replica has all of it; mqctl partition elect-leader "
+                                 "payments/0 --broker 1 --accept-loss"),
+            std::string::npos)
+      << final_word.text;
 }
 
 TEST_P(ReplicaKeeperTest, AStopEndsWhatIsFollowed) {
