@@ -219,7 +219,11 @@ void ReplicaKeeper::give_order(const metadata::TopicInfo& topic,
   order.log = core_.disks->find(assignment.id);
   order.settings = topic.settings;
   if (order.log) give_role(assignment, order);
-  if (order.log && tells_leaderless(assignment)) order.look = true;
+  if (order.log) {
+    const bool leaderless = tells_leaderless(assignment);
+    const bool loss = tells_loss(assignment);
+    order.look = leaderless || loss;
+  }
   orders_for(core_.worker_of(assignment.id), orders).push_back(std::move(order));
 }
 
@@ -232,6 +236,18 @@ bool ReplicaKeeper::tells_leaderless(const PartitionAssignment& assignment) {
   }
   auto& told = told_leaderless_[assignment.id];
   return std::exchange(told, assignment.leader_epoch) != assignment.leader_epoch;
+}
+
+/// Where another one leads with a loss, what is here counts as it is before it is cut: the log may
+/// have grown since it was reported. Once a loss.
+bool ReplicaKeeper::tells_loss(const PartitionAssignment& assignment) {
+  if (assignment.loss_epoch == model::LeaderEpoch()) {
+    told_loss_.erase(assignment.id);
+    return false;
+  }
+  auto& told = told_loss_[assignment.id];
+  const bool known = std::exchange(told, assignment.loss_epoch) == assignment.loss_epoch;
+  return !known && assignment.leader != core_.id && !failed_.contains(assignment.id);
 }
 
 void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrder& order) {

@@ -79,6 +79,7 @@ class ReplicaKeeper {
                   Orders& orders);
   void give_up_topic(const metadata::TopicInfo& topic, Orders& orders) const;
   bool tells_leaderless(const metadata::PartitionAssignment& assignment);
+  bool tells_loss(const metadata::PartitionAssignment& assignment);
   [[nodiscard]] bool leads_with_loss(const metadata::PartitionAssignment& assignment) const;
   void give_role(const metadata::PartitionAssignment& assignment, ReplicaOrder& order);
   void note(const ReplicaOutcome& outcome);
@@ -126,6 +127,8 @@ class ReplicaKeeper {
   std::map<model::PartitionId, base::TimePoint> resigned_at_;  ///< asked to be led elsewhere
   /// Without a leader: the epoch in which it was told what there is.
   std::map<model::PartitionId, model::LeaderEpoch> told_leaderless_;
+  /// The loss of which it was told what there was.
+  std::map<model::PartitionId, model::LeaderEpoch> told_loss_;
   std::set<base::Uuid> deletions_;  ///< under way, or done and not forgotten by the controller
   bool stopping_ = false;
   base::WaitList changed_;

@@ -310,6 +310,25 @@ TEST_P(ReplicaKeeperTest, AConsumerIsToldTheWayOutOfDamageThatNobodyCanMend) {
       << final_word.text;
 }
 
+// It led, and did not hear when nobody did: what it has is not what it had at its start.
+TEST_P(ReplicaKeeperTest, APastLeaderSaysWhatItHasWhenAnotherLeadsWithALoss) {
+  show(core().id, LeaderEpoch(100), 1, true, [this](auto& partition) {
+    partition.isr = {{core().id, core().membership->epoch()}};
+  });
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  show(kOther, LeaderEpoch(102), 1, false, [](auto& partition) {
+    partition.loss_epoch = LeaderEpoch(102);
+    partition.loss_start = Offset(0);
+  });
+  const auto* const told = core().membership->reporter().last_report(id);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->state, protocol::ReplicaState::opened);
+  EXPECT_EQ(told->log_end_offset, Offset(3));
+  EXPECT_EQ(told->last_leader_epoch, LeaderEpoch(100));
+  EXPECT_NE(followed(), nullptr);
+}
+
 TEST_P(ReplicaKeeperTest, AStopEndsWhatIsFollowed) {
   show(kOther, LeaderEpoch(100));
   world.run_for(std::chrono::seconds(3));  // nobody answers there
