@@ -210,6 +210,8 @@ asio::awaitable<void> Drills::refuse_connections() {
   machine_.network.refuse(controller->name(), node->name());
   for (int i = 0; i < 5 && !over_(); ++i) {
     machine_.network.reset_between(controller->name(), node->name());
+    // It stands still for so long that nothing else of it is heard, and then connects again.
+    co_await node->pause(random_.duration(300ms, 900ms));
     co_await machine_.runtime.sleep_for(random_.duration(500ms, 3s));
   }
   Missing away = [&]() -> std::string {

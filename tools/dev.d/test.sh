@@ -45,7 +45,7 @@ lane_tidy() {
 
 lane_sim() {
   quiet_build dev
-  MQ_SIM_SELDOM=1 MQ_SIM_SEEDS=${1:-5000} MQ_STORAGE_SEEDS=${1:-5000} run_ctest dev -L sim -V || fail 1 "lane sim failed"
+  MQ_SIM_SEEDS=${1:-5000} MQ_STORAGE_SEEDS=${1:-5000} run_ctest dev -L sim -V || fail 1 "lane sim failed"
 }
 
 lane_faults() {

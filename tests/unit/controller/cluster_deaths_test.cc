@@ -1,4 +1,5 @@
 // A process that is known to be dead is not waited for until its session ends (CTL-9).
+#include "base/mutants.h"
 #include "metadata/znode_layout.h"
 #include "unit/controller/cluster_fixture.h"
 
@@ -149,6 +150,11 @@ TEST_F(ClusterDeaths, WhoIsTakenForDeadAndLivesLosesItsLeaseAtOnceAndComesBack) 
   controlling()->candidate.controller()->lost_connection(BrokerId(id), next);
   simulator_.run_for(std::chrono::seconds(3));
   EXPECT_EQ(mistaken.member.epoch(), next);
+  {
+    const base::EnabledMutant mutant("mistaken_again");
+    controlling()->candidate.controller()->lost_connection(BrokerId(id), next);
+    EXPECT_TRUE(wait_until([&] { return mistaken.member.epoch() > next && registered(id); }));
+  }
   mistaken.pulling = true;
   wait_until_settled();
 }

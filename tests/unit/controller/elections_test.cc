@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "base/mutants.h"
+
 namespace mq::controller {
 namespace {
 
@@ -375,6 +377,10 @@ TEST(Unclean, WhoHasMostOfThoseThatAreThereLeads) {
   auto tail = of(3, 31, 5, 70);
   tail.high_watermark = model::Offset(65);
   EXPECT_EQ(elect(before, brokers, {tail})->loss_start, model::Offset(65));
+  {
+    const base::EnabledMutant mutant("loss_told_from_the_end");
+    EXPECT_EQ(elect(before, brokers, {tail})->loss_start, model::Offset(70));
+  }
   // Nobody of ISR and ELR counts as complete any more, also below min_isr.
   auto elr = state(kNobody, 5, {member(1, 10)}, {member(3, 29)});
   EXPECT_EQ(text(elect(elr, brokers, {of(2, 21, 4, 90)})), "2@6 2:21 |  | ");
@@ -404,6 +410,10 @@ TEST(Unclean, WhoHadMoreSaysHowMuchIsLost) {
   had_more.last_leader_epoch = LeaderEpoch(6);
   had_more.log_end_offset = model::Offset(100);
   EXPECT_FALSE(reports(*said, brokers, 1, 11, had_more)) << "these came later";
+  had_more.last_leader_epoch = LeaderEpoch(5);
+  ASSERT_TRUE(reports(*said, brokers, 1, 11, had_more));
+  const base::EnabledMutant mutant("lost_end_not_noted");
+  EXPECT_FALSE(reports(*said, brokers, 1, 11, had_more));
 }
 
 // What an operator may give up

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "base/mutants.h"
 #include "storage/disk_files.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
@@ -86,6 +87,19 @@ TEST_F(Scrub, AFlippedBitIsNamedAndTheRestIsServed) {
   EXPECT_TRUE(world.read(Offset(0)));
   EXPECT_EQ(world.read_all(1), other);
   EXPECT_TRUE(world.try_append());
+}
+
+// LOG-4: what a reader finds in the page cache came from the disk, too.
+TEST_F(Scrub, WhatIsInThePageCacheIsCheckedBeforeItIsHandedOut) {
+  world.config.tail_cache_bytes = 0;
+  start();
+  fill();
+  const auto file = second_segment();
+  world.files->flip(file, 100, std::byte{4});  // in its first batch
+  const auto base = *storage::parse_segment_file_name(file.substr(file.rfind('/') + 1));
+  EXPECT_EQ(world.read(base).error(), make_error_code(StorageErrc::partition_corrupt));
+  const base::EnabledMutant mutant("page_reads_unchecked");
+  EXPECT_TRUE(world.read(base));
 }
 
 TEST_F(Scrub, KeepsToItsRate) {
