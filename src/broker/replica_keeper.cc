@@ -499,6 +499,9 @@ void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
   }
   if (outcome.leads) reporter_.leads(outcome.id, outcome.leader_epoch);
   if (!outcome.looked && !outcome.behind && !outcome.ahead) return;
+  // Whatever was told of it before: it may lead or follow now, and its damage is met anew then.
+  failed_.erase(outcome.id);
+  damaged_.erase(outcome.id);
   // As long as its disk exists is since before the first registration.
   const auto intact_since = std::max<std::int64_t>(core_.disks->intact_since(outcome.id), 0);
   reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset, outcome.high_watermark,

@@ -266,6 +266,30 @@ TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
   EXPECT_EQ(followed()->following().leader_epoch, LeaderEpoch(101));
 }
 
+// Where nobody leads what is left of it counts; but it is damaged still.
+TEST_P(ReplicaKeeperTest, ADamagedLogThatWasOfferedAsALeadersIsToldAgain) {
+  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  show(kOther, LeaderEpoch(100));
+  damage_the_log();
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(followed(), nullptr);
+  show(BrokerId(), LeaderEpoch(101), 1, false);
+  const auto* told = core().membership->reporter().last_report(id);
+  EXPECT_EQ(told->state, protocol::ReplicaState::opened);
+  show(kOther, LeaderEpoch(102), 1, false);
+  ASSERT_NE(followed(), nullptr);
+  show(kOther, LeaderEpoch(102), 2, false, [this](auto& partition) {
+    partition.isr.push_back({core().id, core().membership->epoch()});
+  });
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(followed(), nullptr);
+  told = core().membership->reporter().last_report(id);
+  EXPECT_EQ(told->state, protocol::ReplicaState::failed);
+  EXPECT_EQ(told->last_leader_epoch, LeaderEpoch(102));
+}
+
 // Whoever could lead instead is away: what is damaged here is not lost.
 TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
   id = PartitionId{world.create_topic("payments", 1, "disk"), 0};

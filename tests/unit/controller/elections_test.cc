@@ -291,6 +291,8 @@ TEST(Reported, TheEpochThatKnowsADamagedFollowerEndsWithItsFailure) {
   EXPECT_EQ(text(reports(outside, live(kAll), 2, 20, damaged)), "1@6 1:10 3:30 |  | ");
   const auto in_elr = state(kOne, 5, {member(1, 10)}, {member(2, 20)});
   EXPECT_EQ(text(reports(in_elr, live(kAll), 2, 20, damaged)), "1@6 1:10 | 2:19 | ");
+  const base::EnabledMutant mutant("replaced_in_the_same_epoch");
+  EXPECT_EQ(text(reports(before, live(kAll), 2, 20, damaged)), "1@5 1:10 3:30 |  | ");
 }
 
 TEST(Reported, WithTheLeaderTheEpochEndsOnce) {
