@@ -215,13 +215,13 @@ class Disk {
   virtual asio::awaitable<Result<void>> delete_log(model::PartitionId id) = 0;
   /// Gives up what is damaged of a log below what may be cut (failure() is partition_corrupt, or
   /// read_damage() names a place), to be filled again by a healthy replica: the first segment that
-  /// does not hold, and what follows it, is kept under unknown/, and the log ends where that
-  /// segment began. Where nothing holds, or nothing shall be kept, an empty log that begins at
-  /// `start` takes its place. Returns where the log goes on. find() gives the new log from then on;
-  /// the old one is closed, and gone when this returns. First intact_since() of the replica moves
-  /// to the broker's epoch, durably. The caller sees to it that the replica is in no ISR, or nobody
-  /// else is and nothing was confirmed in that leader epoch. May be tried again after an error:
-  /// not_found (no such log), storage_full, io_failed, disk_failed, closed.
+  /// does not hold, and what follows it, is kept under unknown/, and the log ends in front of the
+  /// first batch that does not hold. Where nothing holds, or nothing shall be kept, an empty log
+  /// that begins at `start` takes its place. Returns where the log goes on. find() gives the new
+  /// log from then on; the old one is closed, and gone when this returns. First intact_since() of
+  /// the replica moves to the broker's epoch, durably. The caller sees to it that the replica is in
+  /// no ISR, or nobody else is and nothing was confirmed in that leader epoch. May be tried again
+  /// after an error: not_found (no such log), storage_full, io_failed, disk_failed, closed.
   virtual asio::awaitable<Result<model::Offset>> replace_damaged(LogSpec spec, model::Offset start,
                                                                  Keep keep) = 0;
   /// The same for every partition of a topic that has a directory here, open or not.

@@ -215,6 +215,40 @@ Result<Watermarks> decode_watermarks(Bytes body) {
   return marks;
 }
 
+std::vector<std::byte> encode_damage(const DamageList& damage) {
+  std::uint32_t places = 0;
+  for (const auto& one : damage) places += static_cast<std::uint32_t>(one.second.size());
+  FieldWriter out;
+  out.put(places);
+  for (const auto& [id, found] : damage) {
+    for (const auto& place : found) {
+      put_id(out, id);
+      out.put(place.segment.value());
+      out.put(place.position);
+      out.put(place.offset.value());
+      out.put(place.end.value());
+    }
+  }
+  return finished(out);
+}
+
+Result<DamageList> decode_damage(Bytes body) {
+  FieldReader in(body);
+  DamageList damage;
+  const auto count = in.take_count(kPartitionIdBytes);
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    auto& places = damage[take_id(in)];
+    model::DamagedPlace place;
+    place.segment = model::Offset(in.take<std::int64_t>());
+    place.position = in.take<std::uint64_t>();
+    place.offset = model::Offset(in.take<std::int64_t>());
+    place.end = model::Offset(in.take<std::int64_t>());
+    places.push_back(place);
+  }
+  if (!in.finished()) return malformed();
+  return damage;
+}
+
 std::vector<std::byte> encode_scrub_mark(const ScrubMark& mark) {
   FieldWriter out;
   out.put_bytes(mark.id.topic.bytes());

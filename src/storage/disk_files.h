@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/file_system.h"
+#include "model/damaged_place.h"
 #include "storage/disk.h"
 
 /// The files that describe a whole disk: identity, checkpoint, clean marker, run marker
@@ -92,6 +93,11 @@ Result<DiskList> decode_disk_list(base::Bytes body);
 using Watermarks = std::map<model::PartitionId, model::Offset>;
 std::vector<std::byte> encode_watermarks(const Watermarks& marks);
 Result<Watermarks> decode_watermarks(base::Bytes body);
+
+/// What readers and scrubs have found damaged, hints only.
+using DamageList = std::map<model::PartitionId, std::vector<model::DamagedPlace>>;
+std::vector<std::byte> encode_damage(const DamageList& damage);
+Result<DamageList> decode_damage(base::Bytes body);
 
 /// How far the scrub of a disk is: behind `segment` of the partition `id`.
 struct ScrubMark {

@@ -256,6 +256,12 @@ void DiskGroup::on_ready(const std::function<void(const model::PartitionId&)>& r
   }
 }
 
+void DiskGroup::on_changed(const std::function<void()>& changed) {
+  for (const auto& member : members_) {
+    if (member.disk) member.disk->on_changed(changed);
+  }
+}
+
 void DiskGroup::start() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (usable(i)) members_[i].disk->start();

@@ -53,6 +53,8 @@ class DiskGroup {
   asio::awaitable<Result<RecoverySummary>> recover(
       std::vector<LogSpec> known, std::vector<base::Uuid> deleting,
       std::function<void(const RecoveryProgress&)> progress);
+  /// As Disk::on_changed(), for all of them; also when what is known to be damaged changed.
+  void on_changed(const std::function<void()>& changed);
   /// As Disk::on_ready(), for all of them.
   void on_ready(const std::function<void(const model::PartitionId&)>& ready);
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }

@@ -90,6 +90,12 @@ void DiskState::ask_for_write_behind() {
   });
 }
 
+void DiskState::note_damage() {
+  home.post([held = std::weak_ptr(listener_.load())] {
+    if (const auto listener = held.lock()) listener->damaged();
+  });
+}
+
 void DiskState::note_sealed() {
   home.post([held = std::weak_ptr(listener_.load())] {
     if (const auto listener = held.lock()) listener->sealed();

@@ -13,6 +13,7 @@
 #include "base/file_system.h"
 #include "base/runtime.h"
 #include "storage/cold_reads.h"
+#include "storage/damage_notes.h"
 #include "storage/disk.h"
 #include "storage/read_ahead.h"
 #include "storage/write_behind.h"
@@ -34,6 +35,7 @@ class DiskState {
   base::Counters& counters;
   const std::shared_ptr<ColdReads> cold_reads;
   ReadAhead read_ahead;
+  DamageNotes damage;
   std::shared_ptr<WriteBehind> write_behind;  // set before the first log
   base::DiskExecutor& append_threads;
   base::DiskExecutor& sync_threads;
@@ -81,6 +83,8 @@ class DiskState {
 
   /// A finished segment has become durable. Any thread.
   void note_sealed();
+  /// `damage` has changed. Any thread.
+  void note_damage();
   /// All logs should write behind what they have, soon. Any thread.
   void ask_for_write_behind();
 
@@ -89,6 +93,7 @@ class DiskState {
     std::function<void()> changed;  ///< failed() or full()
     std::function<void()> check_space;
     std::function<void()> sealed;
+    std::function<void()> damaged;
     std::function<void()> write_behind;
   };
   /// Set and given up on the home runtime; after that nothing is called any more.

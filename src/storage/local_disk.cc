@@ -72,6 +72,10 @@ LocalDisk::LocalDisk(DataDirectory directory, DiskConfig config, base::FileSyste
     if (!stopping_) tasks_.spawn("storage space check", check_space());
   };
   listener_->sealed = [this] { wake_.notify_all(); };
+  listener_->damaged = [this] {
+    wake_.notify_all();
+    if (changed_) changed_();
+  };
   listener_->write_behind = [this] { write_behind_all(); };
   state_->listen(listener_);
 }
@@ -228,6 +232,7 @@ asio::awaitable<void> LocalDisk::close_and_forget(PartitionId id) {
   kept_.erase(id);
   kept_states_.erase(id);
   replicas_.erase(id);
+  forget_damage(id);
 }
 
 asio::awaitable<Result<void>> LocalDisk::delete_log(PartitionId id) {
@@ -330,6 +335,7 @@ void LocalDisk::start() {
   tasks_.spawn("storage checkpoint", keep_checkpoint());
   tasks_.spawn("storage sync of memory logs", keep_memory_logs_synced());
   tasks_.spawn("storage high-water marks", keep_watermarks());
+  tasks_.spawn("storage damage", keep_damage());
   tasks_.spawn("storage retention", keep_retention());
   tasks_.spawn("storage space watch", watch_space());
   tasks_.spawn("storage scrub", scrubber_.run());

@@ -77,6 +77,7 @@ class LocalDisk final : public Disk {
     bool journal_is_new = false;
     bool disk_failed = false;  // in the run before
     Watermarks watermarks;
+    DamageList damage;
   };
   struct RecoveryRun;
 
@@ -127,6 +128,12 @@ class LocalDisk final : public Disk {
   asio::awaitable<void> keep_watermarks();
   [[nodiscard]] Watermarks watermarks() const;
   asio::awaitable<Result<void>> write_watermarks();
+  asio::awaitable<void> keep_damage();
+  asio::awaitable<void> write_damage();
+  void forget_damage(const model::PartitionId& id);
+  [[nodiscard]] std::vector<model::DamagedPlace> still_damaged(const model::PartitionId& id,
+                                                               const RecoveredLog& log,
+                                                               const Found& found) const;
   asio::awaitable<void> keep_retention();
   asio::awaitable<void> watch_space();
   asio::awaitable<void> check_space();
@@ -176,6 +183,7 @@ class LocalDisk final : public Disk {
   CheckpointWriter checkpoint_;
   Scrubber scrubber_;
   Watermarks watermarks_written_;
+  DamageList damage_written_;
   Flusher::Progress checkpointed_;  // what the newest checkpoint knows at least
   base::TaskGroup tasks_;
   base::WaitList wake_;

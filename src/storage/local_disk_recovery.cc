@@ -243,6 +243,8 @@ Result<LocalDisk::Found> LocalDisk::look() {
   MQ_TRY(found.disk_failed, files.exists(path_of(kFailedFile)));
   auto marks = load_disk_file(files, path, kWatermarksFile, kWatermarksMagic, decode_watermarks);
   if (marks) found.watermarks = *std::move(marks);
+  auto damage = load_disk_file(files, path, kDamagedFile, kDamagedMagic, decode_damage);
+  if (damage) found.damage = *std::move(damage);
   const auto run = load_disk_file(files, path, kRunMarkerFile, kRunMarkerMagic, decode_run_marker);
   if (run) found.run = *run;
   return found;

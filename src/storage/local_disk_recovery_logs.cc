@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "storage/batch_scanner.h"
 #include "storage/local_disk_recovery.h"
 #include "storage/storage_format.h"
 
@@ -85,6 +86,34 @@ void LocalDisk::note_replica(const LogSpec& spec, const Found& found, bool offli
   replicas_[spec.id] = replica;
 }
 
+/// Of what the runs before have found: somebody may have mended it, or it was cut or trimmed away.
+/// On a disk thread.
+std::vector<model::DamagedPlace> LocalDisk::still_damaged(const PartitionId& id,
+                                                          const RecoveredLog& log,
+                                                          const Found& found) const {
+  std::vector<model::DamagedPlace> damaged;
+  const auto known = found.damage.find(id);
+  if (known == found.damage.end()) return damaged;
+  for (const auto& place : known->second) {
+    const auto segment =
+        std::ranges::find(log.segments, place.segment, &RecoveredLog::Segment::base_offset);
+    const bool trimmed = place.end != Offset() && place.end <= log.log_start_offset;
+    if (trimmed || segment == log.segments.end() || place.position >= segment->bytes) continue;
+    const auto file = state_->files.open(
+        path_of(id.text()) + "/" + segment_file_name(place.segment), base::OpenMode::read);
+    if (file) {
+      const BatchScanner::Start start{place.position, place.offset, {}, true};
+      BatchScanner scanner(**file, start, segment->bytes, BatchScanner::Depth::whole);
+      const auto looked = scanner.next();
+      if (looked && !scanner.at_end() && scanner.state() == BatchState::good) continue;
+    }
+    base::log_warning("storage", "partition {}: {} is known to be damaged at byte {}", id.text(),
+                      segment_file_name(place.segment), place.position);
+    damaged.push_back(place);
+  }
+  return damaged;
+}
+
 Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& found) {
   RecoverySpec wanted;
   wanted.id = spec.id;
@@ -131,6 +160,8 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
     return std::move(made.front());
   };
   auto recovered = with_reserve(*state_, attempt);
+  if (recovered && !recovered->failure)
+    recovered->damage = still_damaged(spec.id, *recovered, found);
   if (recovered) return recovered;
   if (!is_full(recovered.error())) {
     state_->fail("recovery", wanted.directory, recovered.error());
@@ -154,6 +185,12 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
   note_replica(spec, run.found, offline);
   MQ_TRY(auto log, open_log(spec, std::move(recovered)));
   if (!offline) kept_.erase(spec.id);
+  // Of one that cannot be opened the notes stay for a later run.
+  const auto noted = run.found.damage.find(spec.id);
+  if (!offline)
+    state_->damage.set(spec.id, log->damaged_places());
+  else if (noted != run.found.damage.end())
+    state_->damage.set(spec.id, noted->second);
   const auto mark = run.found.watermarks.find(spec.id);
   if (mark != run.found.watermarks.end()) log->set_high_watermark_hint(mark->second);
   if (!offline && run.early) {

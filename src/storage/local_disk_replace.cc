@@ -19,9 +19,7 @@ struct LocalDisk::Remains {
   /// Something of it can stay. Not so without its beginning: the log would begin later than its
   /// leader's, and as a leader take along what the others have there.
   [[nodiscard]] bool any() const {
-    const auto& segments = sound.segments();
-    return !segments.empty() && segments.front().base_offset <= log_start &&
-           sound.end().offset > log_start;
+    return sound.begin() <= log_start && sound.end().offset > log_start;
   }
 };
 
@@ -152,8 +150,9 @@ asio::awaitable<Result<void>> LocalDisk::put_end_away(PartitionId id, Remains& r
   Result<std::string> kept = make_error_code(StorageErrc::closed);
   const auto work = [&] {
     const auto& sound = remains.sound;
+    const auto beginning = sound.beginning() ? sound.beginning()->bytes : 0;
     kept = put_segments_away(state_->files, state_->path, id.text(), sound.others(),
-                             sound.end().offset);
+                             sound.end().offset, beginning);
   };
   co_await state_->executor.run(work);
   co_return moved_away(id, kept);
@@ -198,6 +197,7 @@ asio::awaitable<Result<void>> LocalDisk::serve_replacement(LogSpec spec,
   logs_[spec.id] = log;
   kept_.erase(spec.id);
   kept_states_.erase(spec.id);
+  forget_damage(spec.id);
   auto written = co_await checkpoint_.write();
   if (written) {
     auto recording = log->record_recovered();

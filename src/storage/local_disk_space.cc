@@ -133,6 +133,31 @@ asio::awaitable<void> LocalDisk::keep_watermarks() {
   }
 }
 
+/// As soon as something is found, so that a restart knows it.
+asio::awaitable<void> LocalDisk::keep_damage() {
+  while (!stopping_ && !state_->failed()) {
+    co_await write_damage();
+    if (stopping_ || state_->failed()) co_return;
+    co_await wake_.wait();
+  }
+}
+
+/// Hints: on a full disk, or where they cannot be written, the next reader finds it again.
+asio::awaitable<void> LocalDisk::write_damage() {
+  auto damage = state_->damage.all();
+  if (damage == damage_written_) co_return;
+  damage_written_ = damage;
+  const auto body = encode_damage(damage);
+  const auto work = [&] {
+    static_cast<void>(write_cache_file(state_->files, path_of(kDamagedFile), kDamagedMagic, body));
+  };
+  co_await state_->executor.run(work);
+}
+
+void LocalDisk::forget_damage(const model::PartitionId& id) {
+  if (state_->damage.set(id, {})) wake_.notify_all();
+}
+
 Watermarks LocalDisk::watermarks() const {
   Watermarks marks;
   for (const auto& [id, log] : logs_) {

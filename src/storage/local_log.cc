@@ -69,6 +69,7 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
       tail_(tail_budget) {
   problem_ = std::move(recovered.problem);
   if (failure_) return;
+  for (const auto& place : recovered.damage) damage_.emplace(place.segment, place);
   for (std::size_t i = 0; i + 1 < recovered.segments.size(); ++i) {
     const auto& segment = recovered.segments[i];
     sealed_.push_back({.base = segment.base_offset,

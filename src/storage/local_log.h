@@ -70,6 +70,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   asio::awaitable<Result<TimeLookup>> find_time(std::int64_t time_ms) override;
   asio::awaitable<Result<void>> trim(model::Offset to) override;
   asio::awaitable<Result<void>> truncate(model::Offset to, model::LeaderEpoch epoch) override;
+  asio::awaitable<Result<void>> keep_aside(model::Offset from) override;
   asio::awaitable<Result<void>> restart_at(model::Offset start, model::LeaderEpoch epoch) override;
   void set_high_watermark_hint(model::Offset offset) override {
     high_watermark_hint_.store(offset.value(), std::memory_order_relaxed);
@@ -92,6 +93,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   std::uint32_t segments() const override { return static_cast<std::uint32_t>(sealed_.size() + 1); }
   std::string failure_text() const override;
   std::string read_damage() const override;
+  std::vector<model::DamagedPlace> damaged_places() const override;
 
   /// What a snapshot of the journal says of the log when nothing is under way.
   [[nodiscard]] JournalLogState journal_state() const;
@@ -124,8 +126,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void disk_changed();
   /// What a scrub may look at, ascending.
   [[nodiscard]] std::vector<FinishedSegment> finished_segments() const;
-  /// A scrub has found a segment damaged at `position`.
-  void report_scrub_damage(model::Offset base, std::uint64_t position, const std::string& what);
+  /// A scrub has found a segment damaged there.
+  void report_scrub_damage(const model::DamagedPlace& place, const std::string& what);
   /// All that recovery found is synced in the segments: the journal may forget it.
   void note_recovered();
   /// The same of a log with a cut that was not done; returns when that is durable.
@@ -157,8 +159,12 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
     bool needs_index = false;
     bool cold = false;  // the read before, which ended here, had to wait for the disk
     SegmentRead read;
-    std::uint64_t damage = 0;
+    model::DamagedPlace damage;
     std::shared_ptr<const SegmentIndex> loaded;
+    void read_from(const TimeIndex::Place& place) {
+      read.position = place.position;
+      read.at = place.base_offset;
+    }
   };
   /// One search for a time in one segment, ready to run on a disk thread.
   struct TimePlan {
@@ -260,7 +266,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void install(const ReadPlan& plan);
   void remember_cursor(const ReadPlan& plan, const SegmentReadResult& result, bool cold);
   Error report_damage(const ReadPlan& plan, const Error& error);
-  void note_damage(model::Offset base, std::uint64_t position, const std::string& what);
+  void note_damage(const model::DamagedPlace& place, const std::string& what);
+  void write_damage_down() const;
   void keep_open(model::Offset base);
 
   // Cutting (local_log_cut.cc).
@@ -377,7 +384,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   bool cut_pending_ = false;             // cut in the files; not recorded as done yet
   model::Offset wanted_start_;           // of a trim that could not be made durable yet
   /// By segment, where it is known to be damaged.
-  std::map<model::Offset, std::uint64_t> damage_;
+  std::map<model::Offset, model::DamagedPlace> damage_;
   std::string problem_;  // that recovery has met
 };
 

@@ -199,6 +199,10 @@ asio::awaitable<Result<AppendInfo>> PartitionLog::append_later(base::Buffer owne
   co_return append(std::move(owner), batch, parsed);
 }
 
+asio::awaitable<Result<void>> PartitionLog::keep_aside(model::Offset /*from*/) {
+  co_return Result<void>();
+}
+
 asio::awaitable<Result<AppendInfo>> PartitionLog::append_replicated_later(base::Buffer owner,
                                                                           base::Bytes batch) {
   co_return append_replicated(std::move(owner), batch);

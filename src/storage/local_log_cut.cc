@@ -188,6 +188,33 @@ asio::awaitable<Result<void>> LocalLog::truncate(Offset to, LeaderEpoch epoch) {
   co_return cut;
 }
 
+asio::awaitable<Result<void>> LocalLog::keep_aside(Offset from) {
+  const Visit visit(*this);
+  MQ_CO_TRY_VOID(check_readable(log_start_));
+  if (from >= end_.offset) co_return Result<void>();
+  std::vector<SegmentBytes> segments;
+  for (const auto& sealed : sealed_) {
+    if (sealed.end > from) segments.push_back({sealed.base, sealed.bytes});
+  }
+  if (end_.position > 0) segments.push_back({end_.segment_base, end_.position});
+  const auto disk = disk_;
+  Result<std::string> kept = make_error_code(StorageErrc::closed);
+  const auto work = [&] {
+    kept = copy_segments_away(disk->files, disk->path, spec_.id.text(), segments);
+  };
+  co_await disk->executor.run(work);
+  if (failure()) co_return failure();
+  if (!kept && kept.error() == make_error_code(base::BaseErrc::no_space))
+    co_return make_error_code(StorageErrc::storage_full);
+  if (!kept) {
+    disk->fail("keeping what is cut", directory_, kept.error());
+    co_return make_error_code(StorageErrc::disk_failed);
+  }
+  base::log_warning("storage", "partition {} ({}): what lies behind offset {} is kept as {}",
+                    spec_.id.text(), spec_.topic_name, from, *kept);
+  co_return Result<void>();
+}
+
 asio::awaitable<Result<void>> LocalLog::restart_at(Offset start, LeaderEpoch epoch) {
   const Visit visit(*this);
   MQ_CO_TRY_VOID(co_await may_cut(epoch));
@@ -338,6 +365,7 @@ void LocalLog::forget_above(const Cut& cut) {
   cursors_.fill({});
   disk_->read_ahead.forget(this);
   std::erase_if(damage_, [&](const auto& known) { return cut.anew || known.first >= cut.base; });
+  write_damage_down();
   disk_->write_behind->settled(*dirty_, dirty_->appended.load());
   flusher_->cut(*sync_, end_, active_, cuts_);
   if (cut.anew) flusher_->set_log_start(*sync_, to);

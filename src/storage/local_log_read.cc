@@ -13,6 +13,15 @@ using model::Offset;
 constexpr std::size_t kOpenSealedMax = 4;
 constexpr std::size_t kReadAtOnceMax = std::size_t{8} << 20;
 
+/// Which file, which byte, which records.
+std::string text_of(const model::DamagedPlace& place) {
+  auto text =
+      fmt::format("{} cannot be read at byte {}", segment_file_name(place.segment), place.position);
+  if (place.offset == Offset()) return text;
+  if (place.end == Offset()) return text + fmt::format(" (offset {} on)", place.offset);
+  return text + fmt::format(" (offsets {} to {})", place.offset, model::advance(place.end, -1));
+}
+
 }  // namespace
 
 Result<void> LocalLog::check_readable(Offset from) const {
@@ -41,6 +50,7 @@ Result<ReadResult> LocalLog::read_planned(ReadPlan& wanted) {
   wanted.read.source = SegmentRead::Source::page_cache;
   auto done = read_segment(*wanted.file, wanted.read, wanted.damage);
   if (!done) return report_damage(wanted, done.error());
+  if (done->damage_met) static_cast<void>(report_damage(wanted, StorageErrc::partition_corrupt));
   remember_cursor(wanted, *done, false);
   return std::move(done->read);
 }
@@ -117,7 +127,7 @@ asio::awaitable<Result<ReadResult>> LocalLog::read_from_disk(Offset from, Offset
   // Meanwhile the log may have been closed, or retention may have passed the offset.
   MQ_CO_TRY_VOID(check_readable(from));
   if (!turn.done) co_return report_damage(wanted, turn.done.error());
-  if (turn.done->damage_behind)
+  if (turn.done->damage_met)
     static_cast<void>(report_damage(wanted, StorageErrc::partition_corrupt));
   install(wanted);
   remember_cursor(wanted, *turn.done, !turn.was_cached());
@@ -163,11 +173,12 @@ LocalLog::ReadPlan LocalLog::plan(Offset from, Offset limit, std::size_t bytes_m
   for (const Cursor& cursor : cursors_) {
     if (cursor.offset != from || cursor.segment_base != wanted.base) continue;
     wanted.read.position = cursor.position;
+    wanted.read.at = from;
     wanted.cold = cursor.cold;
     return wanted;
   }
   wanted.needs_index = index == nullptr;
-  if (index) wanted.read.position = index->floor_position(from);
+  if (index) wanted.read_from(index->floor(from));
   return wanted;
 }
 
@@ -191,9 +202,9 @@ Result<void> LocalLog::prepare_on_disk(ReadPlan& wanted) const {
   if (wanted.needs_index) {
     const bool whole = wanted.index_bytes == wanted.bytes;
     MQ_TRY(auto index,
-           find_segment_index(indexed(wanted.base, wanted.index_bytes, whole, wanted.file)));
+           find_index_for_reading(indexed(wanted.base, wanted.index_bytes, whole, wanted.file)));
     wanted.loaded = std::make_shared<const SegmentIndex>(std::move(index));
-    wanted.read.position = wanted.loaded->offsets.floor_position(wanted.read.from);
+    wanted.read_from(wanted.loaded->offsets.floor(wanted.read.from));
   }
   return {};
 }
@@ -210,7 +221,8 @@ void LocalLog::install(const ReadPlan& wanted) {
   if (!sealed->file) sealed->file = wanted.file;
   if (wanted.loaded) {
     sealed->index = {wanted.loaded, &wanted.loaded->offsets};
-    sealed->last_append_time_ms = wanted.loaded->last_append_time_ms;
+    if (wanted.loaded->end_offset == sealed->end)
+      sealed->last_append_time_ms = wanted.loaded->last_append_time_ms;
   }
   keep_open(sealed->base);
 }
@@ -245,22 +257,35 @@ Error LocalLog::report_damage(const ReadPlan& wanted, const Error& error) {
       error != make_error_code(StorageErrc::partition_corrupt))
     return error;  // not_cached, unsupported_format
   disk_->counters.get("storage_damaged_reads_total").add();
-  note_damage(wanted.base, wanted.damage, error.message());
+  auto place = wanted.damage;
+  place.segment = wanted.base;
+  note_damage(place, error.message());
   return StorageErrc::partition_corrupt;
 }
 
-void LocalLog::report_scrub_damage(Offset base, std::uint64_t position, const std::string& what) {
+void LocalLog::report_scrub_damage(const model::DamagedPlace& place, const std::string& what) {
   // Meanwhile it may have been closed, or retention may have taken the segment.
-  if (!failure() && find_sealed(base)) note_damage(base, position, what + " (scrub)");
+  if (!failure() && find_sealed(place.segment)) note_damage(place, what + " (scrub)");
 }
 
-void LocalLog::note_damage(Offset base, std::uint64_t position, const std::string& what) {
+void LocalLog::note_damage(const model::DamagedPlace& place, const std::string& what) {
   if (MQ_MUTANT("damage_not_noted")) return;
-  const auto [known, fresh] = damage_.emplace(base, position);
-  if (!fresh && known->second <= position) return;
-  known->second = position;
-  base::log_error("storage", "partition {} ({}): {} cannot be read at byte {}: {}", spec_.id.text(),
-                  spec_.topic_name, segment_file_name(base), position, what);
+  const auto [known, fresh] = damage_.emplace(place.segment, place);
+  if (!fresh && known->second.position < place.position) return;
+  if (!fresh && known->second.position == place.position) {
+    if (place.offset != Offset()) known->second.offset = place.offset;
+    if (place.end != Offset()) known->second.end = place.end;
+    return write_damage_down();
+  }
+  known->second = place;
+  write_damage_down();
+  base::log_error("storage", "partition {} ({}): {}: {}", spec_.id.text(), spec_.topic_name,
+                  text_of(place), what);
+}
+
+/// For the next run.
+void LocalLog::write_damage_down() const {
+  if (disk_->damage.set(spec_.id, damaged_places())) disk_->note_damage();
 }
 
 std::string LocalLog::failure_text() const {
@@ -272,10 +297,15 @@ std::string LocalLog::failure_text() const {
 
 std::string LocalLog::read_damage() const {
   if (damage_.empty()) return {};
-  const auto& [base, position] = *damage_.begin();
-  auto text = fmt::format("{} cannot be read at byte {}", segment_file_name(base), position);
+  auto text = text_of(damage_.begin()->second);
   if (damage_.size() > 1) text += fmt::format(", and {} more segment(s)", damage_.size() - 1);
   return text;
+}
+
+std::vector<model::DamagedPlace> LocalLog::damaged_places() const {
+  std::vector<model::DamagedPlace> places;
+  for (const auto& [segment, place] : damage_) places.push_back(place);
+  return places;
 }
 
 }  // namespace mq::storage

@@ -176,6 +176,11 @@ void LocalLog::raise_log_start(Offset new_start) {
     sealed_.pop_front();
   }
   log_start_ = new_start;
+  // The file is damaged still, but nobody is given what lies there.
+  std::erase_if(damage_, [&](const auto& known) {
+    return known.second.end != Offset() && known.second.end <= new_start;
+  });
+  write_damage_down();
   recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
   auto first = std::ranges::upper_bound(epoch_starts_, new_start, {}, &EpochStart::start_offset);
   if (first != epoch_starts_.begin()) --first;  // the epoch in which the first record was written

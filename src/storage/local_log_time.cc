@@ -22,7 +22,7 @@ asio::awaitable<Result<TimeLookup>> LocalLog::find_time(std::int64_t time_ms) {
   MQ_CO_TRY_VOID(check_readable(log_start_));
   ReadPlan place;
   place.base = base;
-  place.damage = wanted.damage;
+  place.damage.position = wanted.damage;
   if (!found) co_return report_damage(place, found.error());
   if (wanted.loaded && base == end_.segment_base && wanted.index_bytes == active_index_from_)
     active_head_times_ = wanted.loaded;

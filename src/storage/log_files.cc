@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
 
@@ -27,6 +30,40 @@ Result<std::string> place_in_unknown(base::FileSystem& files, const std::string&
   const auto made = files.make_directory(unknown);
   if (!made && made.error() != make_error_code(base::BaseErrc::already_exists)) return made.error();
   return free_name(files, unknown + "/" + name);
+}
+
+/// A directory of its own, durably. Its path.
+Result<std::string> make_place_in_unknown(base::FileSystem& files, const std::string& data,
+                                          const std::string& name) {
+  MQ_TRY(auto to, place_in_unknown(files, data, name));
+  MQ_TRY_VOID(files.make_directory(to));
+  MQ_TRY_VOID(files.sync_directory(data + "/" + std::string(kUnknownDirectory)));
+  MQ_TRY_VOID(files.sync_directory(data));
+  return to;
+}
+
+/// What the disk cannot read is a hole in the copy.
+Result<void> copy_file(base::File& from, std::uint64_t bytes, base::File& to) {
+  constexpr std::uint64_t kBlock = 4096;
+  std::uint64_t piece = std::uint64_t{1} << 20;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(bytes, piece)));
+  for (std::uint64_t at = 0; at < bytes;) {
+    const auto wanted = static_cast<std::size_t>(std::min(bytes - at, piece));
+    const auto got = from.read_uncached_at(base::MutableBytes(buffer).first(wanted), at);
+    if (!got && piece > kBlock) {
+      piece = kBlock;
+      continue;
+    }
+    if (!got) {
+      at += wanted;
+      continue;
+    }
+    if (*got == 0) break;
+    const std::array pieces{base::Bytes(buffer).first(*got)};
+    MQ_TRY_VOID(base::write_fully(to, pieces, at));
+    at += *got;
+  }
+  return to.sync_all();
 }
 
 }  // namespace
@@ -85,28 +122,65 @@ Result<PutAside> measure_put_aside(base::FileSystem& files, const std::string& d
   return aside;
 }
 
+Result<std::string> copy_segments_away(base::FileSystem& files, const std::string& data,
+                                       const std::string& name,
+                                       const std::vector<SegmentBytes>& segments) {
+  MQ_TRY(auto to, make_place_in_unknown(files, data, name));
+  for (const auto& segment : segments) {
+    const auto file = "/" + segment_file_name(segment.base);
+    const auto from = files.open(data + "/" + name + file, base::OpenMode::read);
+    if (!from && from.error() == make_error_code(base::BaseErrc::not_found)) continue;
+    if (!from) return from.error();
+    MQ_TRY(const auto copy, files.open(to + file, base::OpenMode::create));
+    MQ_TRY_VOID(copy_file(**from, segment.bytes, *copy));
+  }
+  MQ_TRY_VOID(files.sync_directory(to));
+  return to;
+}
+
+namespace {
+
+/// The copy is durable before anything is cut.
+Result<void> copy_whole(base::FileSystem& files, const std::string& from, const std::string& to) {
+  MQ_TRY(const auto file, files.open(from, base::OpenMode::read));
+  MQ_TRY(const auto bytes, file->size());
+  MQ_TRY(const auto copy, files.open(to, base::OpenMode::create));
+  return copy_file(*file, bytes, *copy);
+}
+
+Result<void> end_at(base::FileSystem& files, const std::string& segment, std::uint64_t bytes) {
+  MQ_TRY(const auto file, files.open(segment, base::OpenMode::create));
+  if (bytes > 0) {
+    MQ_TRY_VOID(file->truncate(bytes));
+  }
+  return file->sync_all();
+}
+
+}  // namespace
+
 Result<std::string> put_segments_away(base::FileSystem& files, const std::string& data,
                                       const std::string& name,
-                                      const std::vector<model::Offset>& segments,
-                                      model::Offset end) {
+                                      const std::vector<model::Offset>& segments, model::Offset end,
+                                      std::uint64_t beginning) {
   const std::string from = data + "/" + name;
   std::string to;
   if (!segments.empty()) {
-    MQ_TRY(to, place_in_unknown(files, data, name));
-    MQ_TRY_VOID(files.make_directory(to));
-    MQ_TRY_VOID(files.sync_directory(data + "/" + std::string(kUnknownDirectory)));
-    MQ_TRY_VOID(files.sync_directory(data));
+    MQ_TRY(to, make_place_in_unknown(files, data, name));
   }
   for (auto base = segments.rbegin(); base != segments.rend(); ++base) {
     MQ_TRY_VOID(remove_segment_caches(files, from, *base));
     const auto file = "/" + segment_file_name(*base);
-    MQ_TRY_VOID(files.rename(from + file, to + file));
+    if (beginning > 0 && *base == segments.front()) {
+      MQ_TRY_VOID(copy_whole(files, from + file, to + file));
+    } else {
+      MQ_TRY_VOID(files.rename(from + file, to + file));
+    }
   }
   if (!segments.empty()) {
     MQ_TRY_VOID(files.sync_directory(to));
   }
-  MQ_TRY(const auto next, files.open(from + "/" + segment_file_name(end), base::OpenMode::create));
-  MQ_TRY_VOID(next->sync_all());
+  const auto last = beginning > 0 ? segments.front() : end;
+  MQ_TRY_VOID(end_at(files, from + "/" + segment_file_name(last), beginning));
   MQ_TRY_VOID(files.sync_directory(from));
   return to;
 }

@@ -27,12 +27,24 @@ Result<std::string> put_away(base::FileSystem& files, const std::string& data,
 /// What was moved there so far. Files that go meanwhile are not counted.
 Result<PutAside> measure_put_aside(base::FileSystem& files, const std::string& data);
 
+/// A segment and how much of it there is.
+struct SegmentBytes {
+  model::Offset base;
+  std::uint64_t bytes = 0;
+};
+/// Copies segments of it there, durably. One that is gone is left out; what the disk cannot read is
+/// zeros in the copy. Where to; also BaseErrc::no_space.
+Result<std::string> copy_segments_away(base::FileSystem& files, const std::string& data,
+                                       const std::string& name,
+                                       const std::vector<SegmentBytes>& segments);
+
 /// Moves single segments of it there, into a directory like it, and removes their indexes. From the
-/// end, so that a crash in between leaves a log without a gap. An empty segment that begins at
-/// `end` takes their place. `segments` is ascending.
+/// end, so that a crash in between leaves a log without a gap. Of the first one, what it begins
+/// with stays and all of it is copied, if `beginning` says how much that is; else an empty segment
+/// that begins at `end` takes their place. `segments` is ascending.
 Result<std::string> put_segments_away(base::FileSystem& files, const std::string& data,
                                       const std::string& name,
-                                      const std::vector<model::Offset>& segments,
-                                      model::Offset end);
+                                      const std::vector<model::Offset>& segments, model::Offset end,
+                                      std::uint64_t beginning);
 
 }  // namespace mq::storage

@@ -48,6 +48,7 @@ struct RecoveredLog {
   TimeIndex active_times{model::Offset(0), 0};
   ProducerTable producers;
   BatchPlace last_batch;
+  std::vector<model::DamagedPlace> damage;        ///< known from runs before, and still there
   std::vector<model::Offset> producer_snapshots;  ///< whose files are there, ascending
   std::uint64_t producer_bytes_scanned = 0;       ///< read once more, for `producers`
   std::uint64_t bytes_scanned = 0;

@@ -21,11 +21,13 @@ void OffsetIndex::add(model::Offset offset, std::uint64_t position) {
   next_entry_at_ = position + stride_bytes_;
 }
 
-std::uint64_t OffsetIndex::floor_position(model::Offset offset) const noexcept {
+TimeIndex::Place OffsetIndex::floor(model::Offset offset) const noexcept {
   const std::int64_t relative = offset.value() - base_offset_.value();
   const auto above = std::ranges::upper_bound(
       entries_, relative, {}, [](const Entry& e) { return std::int64_t{e.relative_offset}; });
-  return above == entries_.begin() ? 0 : std::prev(above)->position;
+  if (above == entries_.begin()) return {base_offset_, 0};
+  const Entry& found = *std::prev(above);
+  return {model::advance(base_offset_, found.relative_offset), found.position};
 }
 
 std::vector<std::byte> encode_segment_index(const SegmentIndex& index) {

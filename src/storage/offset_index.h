@@ -28,7 +28,10 @@ class OffsetIndex {
     add(offset, position);
   }
   /// A batch boundary at or below `offset`, as near as the index knows; position 0 is always one.
-  [[nodiscard]] std::uint64_t floor_position(model::Offset offset) const noexcept;
+  [[nodiscard]] TimeIndex::Place floor(model::Offset offset) const noexcept;
+  [[nodiscard]] std::uint64_t floor_position(model::Offset offset) const noexcept {
+    return floor(offset).position;
+  }
 
   [[nodiscard]] model::Offset base_offset() const noexcept { return base_offset_; }
   [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }

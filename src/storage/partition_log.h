@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/runtime.h"
+#include "model/damaged_place.h"
 #include "model/ids.h"
 #include "model/record_batch.h"
 #include "model/topic_settings.h"
@@ -148,6 +149,12 @@ class PartitionLog {
   /// log end], or inside a batch); disk_failed, partition_corrupt, closed.
   virtual asio::awaitable<Result<void>> truncate(model::Offset to, model::LeaderEpoch epoch) = 0;
 
+  /// Copies the segments in which something lies at or above `from` to unknown/, durably when it
+  /// returns: before a truncate() that gives up what nobody else may have. What cannot be read is
+  /// left out. Nothing may be appended meanwhile. Errors: storage_full; disk_failed, closed,
+  /// partition_corrupt.
+  virtual asio::awaitable<Result<void>> keep_aside(model::Offset from);
+
   /// Throws away all that is in the log and begins it anew, empty, at `start`, durably when it
   /// returns: log start, log end and high-water mark are `start` then, nothing is known of
   /// producers and epochs but the newest one. For a replica whose leader, in `epoch`, has nothing
@@ -185,6 +192,8 @@ class PartitionLog {
   /// Damage that a read has met and that is still there, for people: which file, at which byte.
   /// Empty while none is known. What lies before and behind it is served.
   [[nodiscard]] virtual std::string read_damage() const { return {}; }
+  /// The same for programs: of each segment the first place known, ascending.
+  [[nodiscard]] virtual std::vector<model::DamagedPlace> damaged_places() const { return {}; }
 
   virtual void set_settings(const model::TopicSettings& settings) = 0;
   [[nodiscard]] virtual const model::TopicSettings& settings() const = 0;

@@ -21,9 +21,9 @@ asio::awaitable<std::vector<FinishedSegment>> finished_of(std::shared_ptr<LocalL
   co_return log->finished_segments();
 }
 
-asio::awaitable<void> report(std::shared_ptr<LocalLog> log, Offset base, std::uint64_t position,
+asio::awaitable<void> report(std::shared_ptr<LocalLog> log, model::DamagedPlace place,
                              std::string what) {
-  log->report_scrub_damage(base, position, what);
+  log->report_scrub_damage(place, what);
   co_return;
 }
 
@@ -65,6 +65,9 @@ struct Scrubber::Turn {
         ended = true;
       } else {
         at = scanner->position() + scanner->batch_bytes();
+        // Of a batch in a format of a newer mq nobody knows how many records it has.
+        const bool known = scanner->state() == BatchState::good;
+        next = known ? scanner->view().end_offset() : Offset();
       }
     }
     if (ended && !damage && at < segment.bytes) at = segment.bytes;
@@ -78,7 +81,8 @@ struct Scrubber::Turn {
   std::unique_ptr<base::File> file;
   std::unique_ptr<BatchScanner> scanner;
   std::uint64_t at = 0;
-  std::uint64_t read = 0;  // in this turn
+  Offset next{segment.base};  // which batch is to begin there; -1: not known
+  std::uint64_t read = 0;     // in this turn
   bool ended = false;
   std::optional<std::string> damage;
   std::uint64_t damage_at = 0;
@@ -197,7 +201,11 @@ asio::awaitable<void> Scrubber::scrub(Target target) {
   if (!turn.damage) co_return;
   ++mark_.damaged_segments;
   disk_->counters.get("storage_scrub_damage_total").add();
-  auto telling = report(target.log, target.segment.base, turn.damage_at, *turn.damage);
+  model::DamagedPlace place;
+  place.segment = target.segment.base;
+  place.position = turn.damage_at;
+  place.offset = turn.next;
+  auto telling = report(target.log, place, *turn.damage);
   co_await run_on(target.log->worker(), std::move(telling));
 }
 

@@ -1,6 +1,7 @@
 #include "storage/segment_reader.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/mutants.h"
 #include "model/record_batch.h"
@@ -21,14 +22,14 @@ constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
 class SegmentReading {
  public:
   SegmentReading(base::File& file, const SegmentRead& wanted)
-      : file_(file), wanted_(wanted), position_(wanted.position) {}
+      : file_(file), wanted_(wanted), position_(wanted.position), expected_(wanted.at) {}
 
-  Result<SegmentReadResult> run(std::uint64_t& damage) {
+  Result<SegmentReadResult> run(model::DamagedPlace& damage) {
     std::size_t bytes = std::max(wanted_.bytes_max, kSearchBytes);
     while (position_ < wanted_.end) {
-      MQ_TRY_VOID(load(bytes));
-      const auto walked = walk();
-      damage = position_ + walked_;
+      const auto loaded = load(bytes);
+      const auto walked = loaded ? walk() : loaded;
+      damage = damage_ ? *damage_ : here();
       if (!walked) return walked.error();
       if (taken_ > 0 || done_) break;
       position_ += walked_;  // all of it lies below `from`, or the first batch is not whole yet
@@ -37,6 +38,8 @@ class SegmentReading {
       if (walked_ == 0 && loaded_.size() >= std::min<std::uint64_t>(bytes, wanted_.end - position_))
         return make_error_code(StorageErrc::partition_corrupt);
     }
+    // The last batches do not hold, and `from` lies in them.
+    if (taken_ == 0 && !done_ && damage_) return make_error_code(StorageErrc::partition_corrupt);
     return result();
   }
 
@@ -73,14 +76,21 @@ class SegmentReading {
       const base::Bytes rest = loaded_.subspan(walked_);
       const auto parsed = check(rest);
       if (!parsed && parsed.error() == make_error_code(ModelErrc::incomplete_batch)) return {};
-      if (!parsed && taken_ > 0) {  // whoever comes for that batch gets the error
-        damage_behind_ = refused(parsed.error()) == make_error_code(StorageErrc::partition_corrupt);
-        return {};
+      if (!parsed) {
+        const auto error = refused(parsed.error());
+        const bool damaged = error == make_error_code(StorageErrc::partition_corrupt);
+        if (damaged && taken_ == 0 && step_over(rest)) continue;
+        if (damaged && !damage_) {
+          damage_ = here();
+          damage_->end = base_behind(rest);
+        }
+        if (taken_ > 0) return {};  // whoever comes for that batch gets the error
+        return error;
       }
-      if (!parsed) return refused(parsed.error());
       const RecordBatchView& batch = *parsed;
-      if (expected_ != Offset() && batch.base_offset() != expected_)
-        return taken_ > 0 ? Result<void>{} : make_error_code(StorageErrc::partition_corrupt);
+      if (damage_ && damage_->end == Offset()) damage_->end = batch.base_offset();
+      const bool follows = expected_ == Offset() || batch.base_offset() == expected_;
+      if (!follows) return taken_ > 0 ? Result<void>{} : corrupt_here();
       expected_ = batch.end_offset();
       if (batch.end_offset() > wanted_.from) {
         done_ = true;
@@ -115,6 +125,48 @@ class SegmentReading {
     return RecordBatchView::parse_first(rest);
   }
 
+  /// What it begins with says where it begins and how long it is, and can be relied on: what is
+  /// wanted may lie behind it.
+  bool step_over(base::Bytes rest) {
+    const auto bytes = model::peek_batch_bytes(rest);
+    if (!bytes || *bytes > rest.size() || rest.size() < format::kStableBytes) return false;
+    if (!model::stamp_crc_holds(rest)) return false;
+    const auto base = Offset(base::load_le<std::int64_t>(rest.data() + format::kBaseOffset));
+    const bool follows = expected_ == Offset() || base == expected_;
+    if (!follows || base > wanted_.from) return false;
+    // Of several only the newest may be followed by what is wanted; the first is told.
+    if (!damage_ || damage_->end != Offset()) {
+      damage_ = here();
+      damage_->offset = base;
+    }
+    expected_ = Offset();
+    walked_ += *bytes;
+    return true;
+  }
+
+  /// Where the batch behind a damaged one begins; -1: that one does not say how long it is.
+  Offset base_behind(base::Bytes rest) {
+    const auto bytes = model::peek_batch_bytes(rest);
+    if (!bytes || rest.size() < format::kStableBytes || !model::stamp_crc_holds(rest)) return {};
+    const std::uint64_t next = position_ + walked_ + *bytes;
+    std::array<std::byte, format::kHeaderBytes> header{};
+    if (next + header.size() > wanted_.end) return {};
+    const auto got = wanted_.source == SegmentRead::Source::disk
+                         ? file_.read_at(header, next)
+                         : file_.read_cached_at(header, next);
+    if (!got || *got < header.size()) return {};
+    const auto behind = RecordBatchView::parse_header(header);
+    return behind ? behind->base_offset() : Offset();
+  }
+
+  [[nodiscard]] model::DamagedPlace here() const {
+    return {.segment = {}, .position = position_ + walked_, .offset = expected_, .end = {}};
+  }
+  Error corrupt_here() {
+    if (!damage_) damage_ = here();
+    return StorageErrc::partition_corrupt;
+  }
+
   [[nodiscard]] static Error refused(const Error& error) {
     return error == make_error_code(ModelErrc::unsupported_format)
                ? make_error_code(StorageErrc::unsupported_format)
@@ -125,11 +177,11 @@ class SegmentReading {
     SegmentReadResult result;
     result.read.end_offset = wanted_.from;
     result.position = position_ + start_ + taken_;
+    result.damage_met = damage_.has_value();
     if (taken_ == 0) return result;
     result.read.batches.push_back({buffer_, loaded_.subspan(start_, taken_)});
     result.read.bytes = taken_;
     result.read.end_offset = end_offset_;
-    result.damage_behind = damage_behind_;
     return result;
   }
 
@@ -143,24 +195,23 @@ class SegmentReading {
   std::size_t start_ = 0;
   std::size_t taken_ = 0;
   bool done_ = false;
-  bool damage_behind_ = false;
-  Offset expected_;
+  std::optional<model::DamagedPlace> damage_;
+  Offset expected_;  // where the next batch begins; -1: not known
   Offset end_offset_;
 };
 
 }  // namespace
 
 Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& wanted,
-                                       std::uint64_t& damage) {
+                                       model::DamagedPlace& damage) {
   return SegmentReading(file, wanted).run(damage);
 }
 
-Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
-                                           std::uint64_t bytes, std::uint64_t stride_bytes) {
-  SegmentIndex index{.offsets = OffsetIndex(base_offset, stride_bytes)};
-  index.times = TimeIndex(base_offset, stride_bytes);
-  index.end_offset = base_offset;
-  index.segment_bytes = bytes;
+namespace {
+
+/// As far as the headers hold.
+Result<void> fill_index(SegmentIndex& index, base::File& file, Offset base_offset,
+                        std::uint64_t bytes) {
   BatchScanner scanner(file, {.position = 0, .expected = base_offset}, bytes,
                        BatchScanner::Depth::headers);
   MQ_TRY_VOID(scanner.next());
@@ -178,6 +229,23 @@ Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
     index.end_offset = batch.end_offset();
     MQ_TRY_VOID(scanner.next());
   }
+  return {};
+}
+
+SegmentIndex empty_index(Offset base_offset, std::uint64_t bytes, std::uint64_t stride_bytes) {
+  SegmentIndex index{.offsets = OffsetIndex(base_offset, stride_bytes)};
+  index.times = TimeIndex(base_offset, stride_bytes);
+  index.end_offset = base_offset;
+  index.segment_bytes = bytes;
+  return index;
+}
+
+}  // namespace
+
+Result<SegmentIndex> rebuild_segment_index(base::File& file, Offset base_offset,
+                                           std::uint64_t bytes, std::uint64_t stride_bytes) {
+  auto index = empty_index(base_offset, bytes, stride_bytes);
+  MQ_TRY_VOID(fill_index(index, file, base_offset, bytes));
   return index;
 }
 
@@ -239,6 +307,21 @@ Result<SegmentIndex> find_segment_index(const IndexedSegment& segment) {
   MQ_TRY(auto made, index_anew(segment));
   if (worth_storing(segment)) static_cast<void>(write_segment_index(segment.files, path, made));
   return made;
+}
+
+Result<SegmentIndex> find_index_for_reading(const IndexedSegment& segment) {
+  auto found = find_segment_index(segment);
+  if (found || found.error() != make_error_code(StorageErrc::partition_corrupt)) return found;
+  auto index = empty_index(segment.base, segment.bytes, segment.stride_bytes);
+  auto file = segment.file;
+  if (!file) {
+    const auto path = path_in(segment, segment_file_name(segment.base));
+    MQ_TRY(file, segment.files.open(path, base::OpenMode::read));
+  }
+  const auto filled = fill_index(index, *file, segment.base, segment.bytes);
+  if (!filled && filled.error() != make_error_code(StorageErrc::partition_corrupt))
+    return filled.error();
+  return index;
 }
 
 Result<TimeIndex> find_time_index(const IndexedSegment& segment) {

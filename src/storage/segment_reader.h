@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/file_system.h"
+#include "model/damaged_place.h"
 #include "storage/offset_index.h"
 #include "storage/partition_log.h"
 
@@ -20,6 +21,7 @@ struct SegmentRead {
   model::Offset limit;  ///< exclusive end of what may be read
   std::size_t bytes_max = 0;
   std::uint64_t position = 0;  ///< a batch boundary at or below `from`
+  model::Offset at;            ///< which batch begins there; -1: not known
   std::uint64_t end = 0;       ///< no byte from here on is looked at
   base::SharedBytes loaded;    ///< what stands at `position`, if it has been read already
 };
@@ -27,13 +29,15 @@ struct SegmentRead {
 struct SegmentReadResult {
   ReadResult read;
   std::uint64_t position = 0;  ///< behind what was read
-  bool damage_behind = false;  ///< the batch that follows is damaged; `damage` is where
+  bool damage_met = false;     ///< before or behind what was read; `damage` is where
 };
 
-/// Reads whole batches in one piece. LOG-4: nothing is given out whose checksums do not hold.
-/// Errors as PartitionLog::read(); for partition_corrupt, `damage` is where.
+/// Reads whole batches in one piece. LOG-4: nothing is given out whose checksums do not hold. A
+/// damaged batch below `from` is stepped over, if its length can be relied on.
+/// Errors as PartitionLog::read(); for partition_corrupt, `damage` is where. Its segment is not
+/// set.
 Result<SegmentReadResult> read_segment(base::File& file, const SegmentRead& wanted,
-                                       std::uint64_t& damage);
+                                       model::DamagedPlace& damage);
 
 /// Makes the index of the first `bytes` bytes of a segment from its batch headers.
 Result<SegmentIndex> rebuild_segment_index(base::File& file, model::Offset base_offset,
@@ -62,6 +66,8 @@ struct IndexedSegment {
 /// The stored index if it is good, else one made from the segment, which is stored if the segment
 /// is whole and longer than a stride. Errors: the disk's, those of rebuild_segment_index().
 Result<SegmentIndex> find_segment_index(const IndexedSegment& segment);
+/// The same; of a segment that is damaged, one that ends at the first header that does not hold.
+Result<SegmentIndex> find_index_for_reading(const IndexedSegment& segment);
 Result<TimeIndex> find_time_index(const IndexedSegment& segment);
 
 }  // namespace mq::storage

@@ -88,6 +88,7 @@ void SoundSegments::accept() {
   const auto& batch = scanner_->view();
   if (batch.leader_epoch() != reached_.leader_epoch)
     reached_starts_.push_back({batch.leader_epoch(), batch.base_offset()});
+  if (reached_.position == 0) reached_.segment_first_append_time_ms = batch.append_time_ms();
   reached_.offset = batch.end_offset();
   reached_.position = scanner_->position() + scanner_->batch_bytes();
   reached_.leader_epoch = batch.leader_epoch();
@@ -99,14 +100,23 @@ void SoundSegments::end_segment() {
   sound_.push_back(all_[next_++]);
   reached_.position = 0;
   reached_.segment_base = reached_.offset;
-  end_ = reached_;
-  epoch_starts_.insert(epoch_starts_.end(), reached_starts_.begin(), reached_starts_.end());
-  reached_starts_.clear();
+  reached_.segment_first_append_time_ms = -1;
+  keep_reached();
   scanner_ = nullptr;
   file_ = nullptr;
 }
 
+void SoundSegments::keep_reached() {
+  end_ = reached_;
+  epoch_starts_.insert(epoch_starts_.end(), reached_starts_.begin(), reached_starts_.end());
+  reached_starts_.clear();
+}
+
 void SoundSegments::conclude() {
+  if (scanner_ && reached_.position > 0) {
+    beginning_ = SealedSegment{all_[next_].base_offset, reached_.position};
+    keep_reached();
+  }
   scanner_ = nullptr;
   file_ = nullptr;
   for (; next_ < all_.size(); ++next_) others_.push_back(all_[next_].base_offset);

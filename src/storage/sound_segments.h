@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,9 @@
 
 namespace mq::storage {
 
-/// Looks for what is sound in the directory of a damaged log: its segments in order, as long as
-/// every batch of them is whole and goes on where the one before ended. What the disk holds counts,
+/// Looks for what is sound in the directory of a damaged log: its segments in order, and of the
+/// first that is not sound its beginning, as long as every batch is whole and goes on where the one
+/// before ended. What the disk holds counts,
 /// not the page cache: each segment is synced and read again. Blocks; on disk threads.
 class SoundSegments {
  public:
@@ -23,9 +25,17 @@ class SoundSegments {
 
   /// After ended(): the sound ones, ascending.
   [[nodiscard]] const std::vector<SealedSegment>& segments() const noexcept { return sound_; }
-  /// Where the first one is that is not, ascending; none: all are.
+  /// Of the first that is not, what is sound; nothing: it does not begin with a sound batch.
+  [[nodiscard]] const std::optional<SealedSegment>& beginning() const noexcept {
+    return beginning_;
+  }
+  /// Those that are not, ascending; none: all are. The first of them may have a beginning().
   [[nodiscard]] const std::vector<model::Offset>& others() const noexcept { return others_; }
-  /// The log end behind the sound ones, at the beginning of a segment of its own.
+  /// Where the log begins, if anything of it is sound.
+  [[nodiscard]] model::Offset begin() const noexcept {
+    return all_.empty() ? model::Offset() : all_.front().base_offset;
+  }
+  /// The log end behind what is sound: behind the beginning(), or in a segment of its own.
   [[nodiscard]] const SyncPoint& end() const noexcept { return end_; }
   [[nodiscard]] const std::vector<EpochStart>& epoch_starts() const noexcept {
     return epoch_starts_;
@@ -36,6 +46,7 @@ class SoundSegments {
   Result<void> begin_segment();
   void accept();
   void end_segment();
+  void keep_reached();
   void conclude();
 
   base::FileSystem& files_;
@@ -49,6 +60,7 @@ class SoundSegments {
   SyncPoint reached_;  // within the segment being read
   std::vector<EpochStart> reached_starts_;
   std::vector<SealedSegment> sound_;
+  std::optional<SealedSegment> beginning_;
   std::vector<model::Offset> others_;
   SyncPoint end_;
   std::vector<EpochStart> epoch_starts_;

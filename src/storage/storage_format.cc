@@ -54,9 +54,10 @@ std::optional<model::Offset> parse_producers_file_name(std::string_view name) {
 }
 
 bool is_disk_file(std::string_view name) {
-  for (const auto ours : {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile,
-                          kRunMarkerFile, kRegisteredFile, kFailedFile, kReserve, kScrubFile,
-                          kWatermarksFile, kDisksFile, kUnknownDirectory, kJournalDirectory}) {
+  for (const auto ours :
+       {kLockFile, kIdentityFile, kCheckpointFile, kCleanMarkerFile, kRunMarkerFile,
+        kRegisteredFile, kFailedFile, kReserve, kScrubFile, kWatermarksFile, kDamagedFile,
+        kDisksFile, kUnknownDirectory, kJournalDirectory}) {
     if (name == ours || name == std::string(ours) + std::string(kTemporarySuffix)) return true;
   }
   return name.starts_with("metadata.db");

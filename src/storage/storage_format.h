@@ -19,6 +19,7 @@ inline constexpr std::string_view kFailedFile = "failed";  ///< the run that wor
 inline constexpr std::string_view kReserve = "reserve";    ///< a directory of slices
 inline constexpr std::string_view kScrubFile = "scrub";
 inline constexpr std::string_view kWatermarksFile = "watermarks";
+inline constexpr std::string_view kDamagedFile = "damaged";
 inline constexpr std::string_view kDisksFile = "disks";  ///< on the first disk of several
 inline constexpr std::string_view kUnknownDirectory = "unknown";
 inline constexpr std::string_view kJournalDirectory = "journal";
@@ -41,6 +42,7 @@ inline constexpr std::string_view kTimeIndexMagic = "MQTIMES\n";
 inline constexpr std::string_view kProducersMagic = "MQPRODS\n";
 inline constexpr std::string_view kScrubMagic = "MQSCRUB\n";
 inline constexpr std::string_view kWatermarksMagic = "MQHIGHW\n";
+inline constexpr std::string_view kDamagedMagic = "MQDAMAG\n";
 inline constexpr std::uint32_t kSealedVersion = 1;
 
 /// No sealed file is larger; a reader takes no memory beyond it.

@@ -64,7 +64,7 @@ void read(base::Bytes bytes, storage::SegmentRead::Source source, std::uint8_t f
   wanted.limit = model::Offset(1'000);
   wanted.bytes_max = 200;
   wanted.end = bytes.size();
-  std::uint64_t damage = 0;
+  model::DamagedPlace damage;
   const auto result = storage::read_segment(file, wanted, damage);
   if (result) {
     MQ_CHECK(result->read.end_offset >= wanted.from);

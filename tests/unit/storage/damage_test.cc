@@ -1,0 +1,160 @@
+#include <gtest/gtest.h>
+
+#include "replicated_world.h"
+#include "storage/disk_files.h"
+#include "storage/sealed_file.h"
+#include "storage/storage_format.h"
+
+// What is damaged in places: what can be read of it all the same, what is known of it, and what is
+// kept of what is given up.
+namespace mq::testing {
+namespace {
+
+using model::Offset;
+
+/// Twenty batches of ten records; one segment, or two.
+struct DamagedSegment {
+  void fill(bool sealed) {
+    world.config.tail_cache_bytes = 0;  // else readers are served from memory
+    world.start();
+    for (int i = 0; i < 20; ++i) positions.push_back(append());
+    if (sealed)
+      while (world.log().segments() < 2) append();
+    ASSERT_TRUE(world.settle());
+    ASSERT_TRUE(world.stop());
+    if (!sealed) return;
+    for (const auto& file : world.files->files_below(world.directory()))
+      if (file.ends_with(".index")) ASSERT_TRUE(world.files->remove_file(file));
+  }
+  /// Where the batch stands in its segment.
+  std::uint64_t append() {
+    const auto before = world.log().bytes_on_disk();
+    const auto segments = world.log().segments();
+    world.append(10, 100);
+    return world.log().segments() == segments ? before : 0;
+  }
+  void flip(std::size_t batch, std::uint64_t byte) {
+    world.files->flip(world.segment(0), positions[batch] + byte, std::byte{4});
+  }
+  /// Which of the first twenty batches can be read.
+  std::string readable() {
+    std::string all;
+    for (int batch = 0; batch < 20; ++batch) {
+      const auto read = world.read(Offset(batch * 10 + 3), 1);
+      all += read && read->end_offset == Offset(batch * 10 + 10) ? '+' : '-';
+    }
+    return all;
+  }
+
+  StorageWorld world;
+  std::vector<std::uint64_t> positions;
+};
+
+constexpr std::uint64_t kInBody = 300;
+constexpr std::uint64_t kInStamp = 13;
+
+TEST(DamagedSegment, OnlyTheBatchIsLostWhoseRecordsAreDamaged) {
+  for (const bool sealed : {false, true}) {
+    DamagedSegment segment;
+    auto& world = segment.world;
+    segment.fill(sealed);
+    segment.flip(7, kInBody);
+    world.start();
+    EXPECT_EQ(segment.readable(), "+++++++-++++++++++++") << sealed;
+    const auto places = world.log().damaged_places();
+    ASSERT_EQ(places.size(), 1u);
+    EXPECT_EQ(places.front(),
+              (model::DamagedPlace{Offset(0), segment.positions[7], Offset(70), Offset(80)}));
+    EXPECT_NE(world.log().read_damage().find("offsets 70 to 79"), std::string::npos);
+    ASSERT_TRUE(world.stop());
+  }
+}
+
+// LOG-5
+TEST(DamagedSegment, WhatLiesBeforeADamagedHeaderIsReadWithoutAnIndex) {
+  DamagedSegment segment;
+  auto& world = segment.world;
+  segment.fill(true);
+  segment.flip(7, kInStamp);
+  world.start();
+  EXPECT_EQ(segment.readable().substr(0, 8), "+++++++-");
+  EXPECT_EQ(world.log().damaged_places().front().offset, Offset(70));
+}
+
+TEST(DamagedSegment, ANewRunKnowsWhatTheLastOneFound) {
+  for (const bool killed : {true, false}) {
+    DamagedSegment segment;
+    auto& world = segment.world;
+    segment.fill(true);
+    segment.flip(7, kInBody);
+    world.start();
+    EXPECT_FALSE(world.read(Offset(75), 1));
+    const auto known = world.log().damaged_places();
+    ASSERT_EQ(known.size(), 1u);
+    world.pass(std::chrono::milliseconds(100));
+    if (killed)
+      world.kill();
+    else
+      ASSERT_TRUE(world.stop());
+    world.start();
+    EXPECT_EQ(world.log().damaged_places(), known) << killed;
+    // Mended by somebody, or trimmed away.
+    if (killed) {
+      world.kill();
+      segment.flip(7, kInBody);
+      world.start();
+    } else {
+      ASSERT_TRUE(world.trim(Offset(80)));
+    }
+    EXPECT_TRUE(world.log().damaged_places().empty());
+    EXPECT_TRUE(world.read(Offset(85), 1));
+    ASSERT_TRUE(world.stop());
+    world.start();
+    EXPECT_TRUE(world.log().damaged_places().empty());
+    ASSERT_TRUE(world.stop());
+  }
+}
+
+TEST(DamageNotes, GoldenFile) {
+  storage::DamageList damage;
+  damage[{*base::Uuid::from_hex("3031323334354637b8393a3b3c3d3e3f"), 3}] = {
+      {Offset(0), 400, Offset(7), Offset(10)}};
+  const auto file = storage::seal(storage::kDamagedMagic, storage::encode_damage(damage));
+  std::string hex;
+  for (const auto b : file) hex += fmt::format("{:02x}", static_cast<unsigned>(b));
+  EXPECT_EQ(hex,
+            "4d5144414d41470a0100000038000000cccccccc010000003031323334354637b8393a3b3c3d3e3f"
+            "0300000000000000000000009001000000000000070000000000000000"
+            "0a00000000000000");
+  const auto body = storage::unseal(storage::kDamagedMagic, file);
+  ASSERT_TRUE(body);
+  EXPECT_EQ(*storage::decode_damage(*body), damage);
+  for (std::size_t bytes = 0; bytes < body->size(); ++bytes)
+    EXPECT_FALSE(storage::decode_damage(body->first(bytes)));
+}
+
+// REP-6
+TEST(KeepAside, WhatIsCutLaterIsKeptInFilesOfItsOwn) {
+  ReplicatedWorld world;
+  world.fill(20, 9'000);
+  std::map<std::string, std::vector<std::byte>> before;
+  for (const auto& file : world.files->files_below(world.directory(1)))
+    if (file.ends_with(".log"))
+      before[file.substr(file.rfind('/') + 1)] = world.files->content(file);
+  ASSERT_EQ(before.size(), 3u);
+  const auto all = world.follower().log_end_offset();
+  auto keeping = world.follower().keep_aside(model::advance(all, -2));
+  ASSERT_TRUE(run(world.simulator, std::move(keeping)));
+  auto cutting = world.follower().truncate(model::advance(all, -2), model::LeaderEpoch(9));
+  ASSERT_TRUE(run(world.simulator, std::move(cutting)));
+  world.crash();
+  const auto unknown = std::string(StorageWorld::kPath) + "/unknown/" + world.id(1).text();
+  std::map<std::string, std::vector<std::byte>> kept;
+  for (const auto& file : world.files->files_below(unknown))
+    kept[file.substr(file.rfind('/') + 1)] = world.files->content(file);
+  ASSERT_EQ(kept.size(), 1u) << "the last segment";
+  EXPECT_EQ(kept.begin()->second, before.at(kept.begin()->first));
+}
+
+}  // namespace
+}  // namespace mq::testing
