@@ -69,10 +69,10 @@ struct FollowerDescription {
       -1;             ///< below it, it has everything; -1: its leader has not heard it
   Duration behind{};  ///< so long ago it had everything that the leader had
 };
-/// Of a replica, while nobody leads.
+/// Of a replica.
 struct ReplicaNote {
   std::int32_t broker = -1;
-  std::string text;  ///< why it does not lead
+  std::string text;  ///< why it does not lead while nobody does; or that it is damaged, and where
 };
 /// What the partition's leader says of it; offsets are -1 when it has none or was not reached.
 struct PartitionDescription {
@@ -94,7 +94,8 @@ struct PartitionDescription {
   std::int64_t loss_start = -1;  ///< the first offset that may be lost then; -1: not known
   std::int64_t loss_end = -1;    ///< where it ends, once a replica that had more has come back
   std::vector<FollowerDescription> followers;
-  std::vector<ReplicaNote> replica_notes;  ///< where nobody leads: one for each replica
+  /// Where nobody leads: one for each replica; else one for each that is damaged in places.
+  std::vector<ReplicaNote> replica_notes;
 };
 struct TopicDescription {
   std::string name;
@@ -160,7 +161,7 @@ struct BrokerDescription {
   std::uint32_t partitions = 0;  ///< with a replica there
   std::uint32_t partitions_led = 0;
   std::uint32_t partitions_not_serving = 0;  ///< led, but not served
-  std::uint32_t partitions_damaged = 0;      ///< served, but for what a read found damaged
+  std::uint32_t partitions_damaged = 0;      ///< with a replica there that is damaged in places
   /// After an unclean stop: partitions whose logs are still read.
   std::uint32_t partitions_recovering = 0;
   std::uint64_t recovery_bytes_read = 0;
@@ -221,10 +222,11 @@ class MQ_EXPORT Admin {
       const std::vector<TopicPartition>& partitions, std::int32_t broker = -1);
   /// Has partitions that nobody leads led by `broker`, a replica that is there, with what it has.
   /// RECORDS ARE LOST where others had more; where its own log is damaged it keeps what is sound.
-  /// The range is in PartitionDescription until acknowledge_losses(). A partition that is led, or
-  /// that somebody with all records can lead, is refused.
+  /// The range is in PartitionDescription until acknowledge_losses(). A partition is refused that
+  /// is led by a replica without known damage, or that one with all records can lead. `dry_run`:
+  /// nothing is changed; whether it would be refused.
   std::map<TopicPartition, Result<ElectedLeader>> elect_with_loss(
-      const std::vector<TopicPartition>& partitions, std::int32_t broker);
+      const std::vector<TopicPartition>& partitions, std::int32_t broker, bool dry_run = false);
   /// It is known that records of these partitions may be lost: they are no alarm any more. False:
   /// there was none.
   std::map<TopicPartition, Result<bool>> acknowledge_losses(

@@ -366,6 +366,7 @@ asio::awaitable<Result<void>> Broker::recover() {
     if (parts_.on_recovered) parts_.on_recovered(id);
     keeper_->log_ready(id);
   });
+  disks_->on_changed([this] { keeper_->look_for_damage(); });
   MQ_CO_TRY_VOID(co_await recover_disks());
   keeper_->recovery_ended();
   co_await serve_recovered();

@@ -43,14 +43,17 @@ protocol::Status damaged_status(Worker& worker, const model::PartitionId& partit
   const bool shared = assignment->replicas.size() > 1;
   if (shared && (assignment->leader != core.id || !led || led->failure()))
     return core.status(WireError::partition_offline, text + "; another replica is to lead");
-  if (const auto other = complete_elsewhere(*assignment, core.id)) {
+  // The others cannot give it out either.
+  const bool stays = shared && !led->may_be_better_elsewhere();
+  const auto other = complete_elsewhere(*assignment, core.id);
+  if (other && !stays) {
     const auto* const broker = image->find_broker(*other);
     return core.status(WireError::partition_offline,
                        broker && broker->alive
                            ? fmt::format("{}; broker {} has it and is to lead", text, *other)
                            : fmt::format("{}; broker {} has it and is away", text, *other));
   }
-  if (shared && may_be_elsewhere(worker, *led, wanted))
+  if (shared && !stays && may_be_elsewhere(worker, *led, wanted))
     return core.status(WireError::partition_offline,
                        text + "; a follower that has it may lead soon");
   const auto topic = image->find_topic(partition.topic);

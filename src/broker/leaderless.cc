@@ -18,8 +18,9 @@ asio::awaitable<void> gather(Core& core, std::vector<metadata::TopicPtr> topics,
   const auto& reporter = core.membership->reporter();
   for (const auto& topic : topics) {
     for (const auto& partition : topic->partitions) {
-      if (partition.leader != model::BrokerId()) continue;
-      if (const auto* report = reporter.last_report(partition.id))
+      const auto* const report = reporter.last_report(partition.id);
+      if (report == nullptr) continue;
+      if (partition.leader == model::BrokerId() || !report->damage.empty())
         reports.emplace(partition.id, *report);
     }
   }
@@ -50,6 +51,7 @@ std::string own_note(const Core& core, const ReplicaReport* own, bool complete, 
     return fmt::format("cannot use its log: {}", failure_of(core, *own));
   const auto end = fmt::format("its log ends at offset {} of leader epoch {}", own->log_end_offset,
                                own->last_leader_epoch);
+  if (!own->damage.empty()) return "is damaged: " + failure_of(core, *own);
   if (complete || !somebody_is) return "may have lost its newest records: " + end;
   return "was not in sync: " + end;
 }
@@ -85,6 +87,11 @@ std::vector<protocol::ReplicaNote> replica_notes(const Core& core,
   for (const auto broker : assignment.replicas)
     notes.push_back({broker.value(), note_of(core, image, assignment, broker, own)});
   return notes;
+}
+
+std::string damage_note(const Core& core, const ReplicaReport* own) {
+  if (own == nullptr || own->damage.empty()) return {};
+  return "is damaged: " + failure_of(core, *own);
 }
 
 std::string why_leaderless(const Core& core, const metadata::ClusterImage& image,

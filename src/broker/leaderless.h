@@ -12,7 +12,8 @@ namespace mq::broker {
 
 /// What this broker has told the controller of its own replicas.
 using OwnReports = std::map<model::PartitionId, protocol::ReplicaReport>;
-/// Of those partitions of the topics that nobody leads. From any worker.
+/// Of those partitions of the topics that nobody leads, or that are damaged in places here. From
+/// any worker.
 asio::awaitable<OwnReports> gather_own_reports(Core& core, std::vector<metadata::TopicPtr> topics);
 
 /// Why each replica of a partition that nobody leads does not lead it. Of others a broker knows
@@ -22,6 +23,8 @@ std::vector<protocol::ReplicaNote> replica_notes(const Core& core,
                                                  const metadata::ClusterImage& image,
                                                  const metadata::PartitionAssignment& assignment,
                                                  const protocol::ReplicaReport* own);
+/// The own replica is damaged in places, for people; empty: it is not known to be.
+std::string damage_note(const Core& core, const protocol::ReplicaReport* own);
 /// The same in one line: "broker 1 is away; broker 2 was not in sync".
 std::string why_leaderless(const Core& core, const metadata::ClusterImage& image,
                            const metadata::PartitionAssignment& assignment);

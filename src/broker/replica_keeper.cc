@@ -21,7 +21,12 @@ namespace {
 /// Each piece waits for one sync of the file system, with whatever others write there.
 constexpr std::size_t kMadeAtOnce = 2048;
 constexpr base::Duration kLookForFailures = std::chrono::seconds(1);
+constexpr base::Duration kTellDamageIn = std::chrono::milliseconds(100);
 constexpr base::Duration kResignAgain = std::chrono::seconds(10);
+constexpr base::Duration kGiveWayAgainMin = std::chrono::seconds(10);
+constexpr base::Duration kGiveWayAgainMax = std::chrono::minutes(10);
+/// Whoever asked for that, and leads later than this, has to stay.
+constexpr base::Duration kLedElsewhereIn = std::chrono::seconds(3);
 constexpr base::Duration kMakeAgain = std::chrono::seconds(10);
 constexpr base::Duration kReplaceAgainMin = std::chrono::seconds(1);
 constexpr base::Duration kReplaceAgainMax = std::chrono::seconds(60);
@@ -42,6 +47,16 @@ Placed placed(const metadata::ImagePtr& image, const model::PartitionId& id) {
 
 bool in_isr(const PartitionAssignment& assignment, model::BrokerId broker) {
   return std::ranges::count(assignment.isr, broker, &model::IsrMember::broker) > 0;
+}
+
+/// Those who have all records, as far as that is known.
+bool all_are_there(const metadata::ClusterImage& image, const PartitionAssignment& assignment) {
+  const auto is_there = [&](const model::IsrMember& member) {
+    const auto* const broker = image.find_broker(member.broker);
+    return broker != nullptr && broker->alive;
+  };
+  return std::ranges::all_of(assignment.isr, is_there) &&
+         std::ranges::all_of(assignment.elr, is_there);
 }
 
 asio::awaitable<void> set_addresses(Worker& worker,
@@ -110,6 +125,12 @@ std::vector<base::Uuid> ReplicaKeeper::deleting(const metadata::ClusterImage& im
 void ReplicaKeeper::start() { tasks_.spawn("replica keeper", run()); }
 
 void ReplicaKeeper::wake() { changed_.notify_all(); }
+
+/// What is found together is told together.
+void ReplicaKeeper::look_for_damage() {
+  look_for_failures_at_ = std::min(look_for_failures_at_, home_.now() + kTellDamageIn);
+  wake();
+}
 
 void ReplicaKeeper::log_ready(const model::PartitionId& id) {
   ready_.push_back(id);
@@ -252,12 +273,13 @@ bool ReplicaKeeper::tells_loss(const PartitionAssignment& assignment) {
 
 void ReplicaKeeper::give_role(const PartitionAssignment& assignment, ReplicaOrder& order) {
   if (assignment.leader == model::BrokerId()) return;
-  if (assignment.replicas.size() > 1 && look_for_failures_at_ == base::TimePoint::max())
+  if (assignment.replicas.size() > 1 && !std::exchange(looks_regularly_, true))
     look_for_failures_at_ = home_.now() + kLookForFailures;
   if (assignment.leader != core_.id) {
     if (failed_.contains(assignment.id)) return;  // else it might be taken into the ISR again
     order.follow = replication::Following{assignment.leader, assignment.leader_epoch};
     order.in_sync = in_isr(assignment, core_.id);
+    order.lossy = assignment.loss_epoch != model::LeaderEpoch();
     return;
   }
   order.leads_with_loss = leads_with_loss(assignment);
@@ -296,24 +318,31 @@ asio::awaitable<void> ReplicaKeeper::carry_out(Orders orders) {
 
 /// A replica whose log fails while it is served: the others are to go on without it.
 asio::awaitable<void> ReplicaKeeper::look_for_failures() {
-  look_for_failures_at_ = home_.now() + kLookForFailures;
+  look_for_failures_at_ =
+      looks_regularly_ ? home_.now() + kLookForFailures : base::TimePoint::max();
   std::vector<model::PartitionId> aside;
   std::vector<ReplicaOutcome> told;
+  std::set<model::PartitionId> spoilt;
   for (const auto& worker : core_.workers) {
     co_await look_for_stalled(*worker);
     std::vector<ReplicaOutcome> failed;
+    std::vector<model::PartitionId> staying;
     co_await run_on(worker->runtime(), find_failed_replicas(*worker, failed));
     for (const auto& outcome : failed) {
       if (failed_.contains(outcome.id)) continue;
       if (outcome.serves && !may_stand_aside(outcome.id)) {
-        give_way(outcome.id);
+        spoilt.insert(outcome.id);
+        tell_damage(outcome);
+        if (!give_way(outcome.id)) staying.push_back(outcome.id);
         continue;
       }
       if (!outcome.foreign) failed_.insert(outcome.id);
       if (outcome.serves) aside.push_back(outcome.id);
       told.push_back(outcome);
     }
+    if (!staying.empty()) co_await run_on(worker->runtime(), stay_with(*worker, staying));
   }
+  forget_mended(spoilt);
   // First, so that no leader hears from it behind its failure, and takes it in again.
   co_await stand_aside(std::move(aside));
   for (const auto& outcome : told) note(outcome);
@@ -347,17 +376,40 @@ bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
 }
 
 /// Of a damaged leader that the ISR cannot spare: another one in it or in the ELR leads at least,
-/// so that what is whole there can be read, and copied by those that are not in sync.
-void ReplicaKeeper::give_way(const model::PartitionId& id) {
+/// so that what is whole there can be read, and copied by those that are not in sync. False: it has
+/// asked lately and leads still, or again, though all who could lead are there.
+bool ReplicaKeeper::give_way(const model::PartitionId& id) {
   const auto [topic, assignment] = placed(applied_, id);
-  if (!assignment || assignment->leader != core_.id) return;
-  if (!complete_elsewhere(*assignment, core_.id)) return;
-  if (!resigned_at_.emplace(id, home_.now()).second) return;
+  if (!assignment || assignment->leader != core_.id) return true;
+  if (!complete_elsewhere(*assignment, core_.id)) return true;
+  auto& spoilt = spoilt_.at(id);
+  const auto asked_at = spoilt.ask_at - spoilt.pause;
+  if (home_.now() < spoilt.ask_at)
+    return home_.now() < asked_at + kLedElsewhereIn || !all_are_there(*applied_, *assignment);
+  spoilt.pause = std::clamp(2 * spoilt.pause, kGiveWayAgainMin, kGiveWayAgainMax);
+  spoilt.ask_at = home_.now() + spoilt.pause;
   base::log_warning("partition",
                     "{}-{}: its log is damaged here, and too few others are in sync: another one "
                     "that is complete is asked to lead",
                     topic->name, id.partition);
   reporter_.ask(id, protocol::ReplicaState::resigns);
+  return true;
+}
+
+/// The controller goes by it when it looks for a leader, and people see it.
+void ReplicaKeeper::tell_damage(const ReplicaOutcome& outcome) {
+  spoilt_.try_emplace(outcome.id);
+  reporter_.damaged(outcome.id, outcome.places,
+                    core_.status(WireError::partition_corrupt, outcome.reason));
+}
+
+/// What was damaged has been replaced meanwhile, or is gone with the old end of the log.
+void ReplicaKeeper::forget_mended(const std::set<model::PartitionId>& damaged) {
+  std::erase_if(spoilt_, [&](const auto& one) {
+    if (damaged.contains(one.first)) return false;
+    reporter_.damaged(one.first, {}, {});
+    return true;
+  });
 }
 
 /// They are not followed any more; one that is led here goes on until another broker leads it.
@@ -506,6 +558,7 @@ void ReplicaKeeper::note(const ReplicaOutcome& outcome) {
   const auto intact_since = std::max<std::int64_t>(core_.disks->intact_since(outcome.id), 0);
   reporter_.opened(outcome.id, outcome.leader_epoch, outcome.log_end_offset, outcome.high_watermark,
                    model::BrokerEpoch(intact_since));
+  if (!outcome.places.empty()) tell_damage(outcome);
   if (outcome.behind && !outcome.ahead)
     reporter_.ask(outcome.id, protocol::ReplicaState::needs_epoch);
 }
@@ -582,6 +635,7 @@ void ReplicaKeeper::delete_topics(const metadata::ClusterImage& image) {
     std::erase_if(wanted_, [&](const auto& id) { return id.topic == topic; });
     std::erase_if(failed_, [&](const auto& id) { return id.topic == topic; });
     std::erase_if(damaged_, [&](const auto& one) { return one.first.topic == topic; });
+    std::erase_if(spoilt_, [&](const auto& one) { return one.first.topic == topic; });
     tasks_.spawn("deletion of a topic", delete_topic(topic));
   }
 }

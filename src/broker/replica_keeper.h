@@ -41,6 +41,8 @@ class ReplicaKeeper {
   void start();
   /// There is a newer image.
   void wake();
+  /// Something has become damaged, or is not any more: told soon.
+  void look_for_damage();
   /// From now on the disks give its log.
   void log_ready(const model::PartitionId& id);
   /// Every log is there that will be there without being made.
@@ -91,7 +93,9 @@ class ReplicaKeeper {
   [[nodiscard]] bool may_stand_aside(const model::PartitionId& id) const;
   [[nodiscard]] base::TimePoint next_try() const;
   asio::awaitable<void> stand_aside(std::vector<model::PartitionId> ids);
-  void give_way(const model::PartitionId& id);
+  bool give_way(const model::PartitionId& id);
+  void tell_damage(const ReplicaOutcome& outcome);
+  void forget_mended(const std::set<model::PartitionId>& damaged);
   asio::awaitable<void> replace_damaged(model::PartitionId id);
   void replacement_failed(const model::PartitionId& id, const base::Error& why);
   asio::awaitable<void> make_some();
@@ -121,10 +125,18 @@ class ReplicaKeeper {
   std::set<model::PartitionId> wanted_;    ///< their logs have to be made
   base::TimePoint make_again_at_{};
   base::TimePoint look_for_failures_at_ = base::TimePoint::max();  // max: no replica elsewhere
+  bool looks_regularly_ = false;                                   // there is one
   /// Told to the controller; not followed any more until they are replaced.
   std::set<model::PartitionId> failed_;
   std::map<model::PartitionId, Damaged> damaged_;
   std::map<model::PartitionId, base::TimePoint> resigned_at_;  ///< asked to be led elsewhere
+  /// Damaged in places and served all the same, which the controller knows. When one that is led
+  /// here may ask again to be led elsewhere, by a growing pause: another may be damaged elsewhere.
+  struct Spoilt {
+    base::TimePoint ask_at{};
+    base::Duration pause{};
+  };
+  std::map<model::PartitionId, Spoilt> spoilt_;
   /// Without a leader: the epoch in which it was told what there is.
   std::map<model::PartitionId, model::LeaderEpoch> told_leaderless_;
   /// The loss of which it was told what there was.

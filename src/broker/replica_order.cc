@@ -42,6 +42,7 @@ bool follows_already(Worker& worker, const ReplicaOrder& order) {
   auto* const followed = worker.partitions().find_followed(order.id);
   if (!followed || followed->following() != order.follow) return false;
   followed->set_in_sync(order.in_sync);
+  followed->keep_what_is_cut(order.lossy);
   return true;
 }
 
@@ -50,6 +51,11 @@ void lead(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) {
   PartitionLog& log = *order.log;
   const auto epoch = order.lead->leader_epoch;
   auto role = order.lead->role;
+  // What is damaged is put away before it leads with the rest, and says what that is.
+  if (order.leads_with_loss && !log.failure() && !log.read_damage().empty()) {
+    outcome.damaged = true;
+    return;
+  }
   if (log.failure()) {
     outcome.damaged = may_be_replaced(log);
     role.reset();
@@ -81,6 +87,7 @@ void follow(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) 
   const auto partition = std::make_shared<replication::FollowedPartition>(
       worker.runtime(), log, worker.core().counters, fetchers.memory(), *order.follow);
   partition->set_in_sync(order.in_sync);
+  partition->keep_what_is_cut(order.lossy);
   worker.partitions().add_followed(partition);
   fetchers.follow(partition);
 }
@@ -120,7 +127,11 @@ asio::awaitable<void> carry_out(Worker& worker, const ReplicaOrder& order,
   outcome.high_watermark = order.log->high_watermark_hint();
   outcome.failure = order.log->failure();
   outcome.reason = order.log->failure_text();
-  outcome.looked = order.look || (order.leads_with_loss && !may_be_replaced(*order.log));
+  outcome.places = order.log->damaged_places();
+  if (!outcome.failure && !outcome.places.empty()) outcome.reason = order.log->read_damage();
+  const bool to_be_mended = may_be_replaced(*order.log) || !outcome.places.empty();
+  const bool first_mended = order.leads_with_loss && outcome.damaged && !outcome.failure;
+  outcome.looked = (order.look && !first_mended) || (order.leads_with_loss && !to_be_mended);
 }
 
 }  // namespace
@@ -148,7 +159,10 @@ asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOu
     if (outcome.failure == make_error_code(storage::StorageErrc::closed)) return;
     outcome.reason = outcome.failure ? log.failure_text() : log.read_damage();
     outcome.serves = !outcome.failure && !outcome.reason.empty() && !foreign;
-    if (outcome.serves) outcome.failure = corrupt;
+    if (outcome.serves) {
+      outcome.failure = corrupt;
+      outcome.places = log.damaged_places();
+    }
     outcome.damaged = foreign || outcome.failure == corrupt;
     outcome.looked = static_cast<bool>(outcome.failure);
     outcome.id = log.id();
@@ -156,10 +170,17 @@ asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOu
     if (outcome.damaged || outcome.failure) found.push_back(std::move(outcome));
   };
   for (const auto& [id, partition] : worker.partitions().all()) {
-    if (partition->replicated()) look(partition->log(), partition->leader_epoch(), false);
+    look(partition->log(), partition->leader_epoch(), false);
   }
   for (const auto& [id, partition] : worker.partitions().followed())
     look(partition->log(), partition->following().leader_epoch, partition->needs_another_log());
+  co_return;
+}
+
+asio::awaitable<void> stay_with(Worker& worker, std::vector<model::PartitionId> ids) {
+  for (const auto& id : ids) {
+    if (auto* const partition = worker.partitions().find(id)) partition->nobody_is_better();
+  }
   co_return;
 }
 

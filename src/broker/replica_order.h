@@ -22,6 +22,7 @@ struct ReplicaOrder {
   std::optional<Lead> lead;
   std::optional<replication::Following> follow;  ///< neither: it is not served
   bool in_sync = false;                          ///< this broker is in its ISR
+  bool lossy = false;  ///< its leader may lack records that were confirmed
   model::TopicSettings settings;
   bool look = false;  ///< tell the state of the log
   /// It leads with whatever it has: tell what that is, or that its log is of no use at all.
@@ -47,6 +48,7 @@ struct ReplicaOutcome {
   model::Offset high_watermark;
   base::Error failure;
   std::string reason;  ///< what is damaged, for people; empty: the failure says it
+  std::vector<model::DamagedPlace> places;  ///< of one that serves what is not damaged
 };
 
 /// Has each of them carried out, on `worker`. A partition whose role or epoch changes is closed
@@ -54,9 +56,11 @@ struct ReplicaOutcome {
 asio::awaitable<void> carry_out_orders(Worker& worker, const std::vector<ReplicaOrder>& orders,
                                        std::vector<ReplicaOutcome>& outcomes);
 
-/// Partitions that other brokers keep too, whose logs have failed here or are damaged in places. On
-/// `worker`.
+/// Partitions whose logs have failed here or are damaged in places. On `worker`.
 asio::awaitable<void> find_failed_replicas(Worker& worker, std::vector<ReplicaOutcome>& found);
+
+/// Nobody else in sync can give out what is damaged in these partitions, led here. On `worker`.
+asio::awaitable<void> stay_with(Worker& worker, std::vector<model::PartitionId> ids);
 
 /// Partitions led here whose own log stands still while appends wait. On `worker`.
 asio::awaitable<void> find_stalled_leaders(Worker& worker, std::vector<model::PartitionId>& found);

@@ -132,8 +132,10 @@ std::map<TopicPartition, Result<ElectedLeader>> Admin::elect_leaders(
 }
 
 std::map<TopicPartition, Result<ElectedLeader>> Admin::elect_with_loss(
-    const std::vector<TopicPartition>& partitions, std::int32_t broker) {
-  return elected(impl_->control(protocol::PartitionAction::elect_with_loss, partitions, broker));
+    const std::vector<TopicPartition>& partitions, std::int32_t broker, bool dry_run) {
+  const auto action =
+      dry_run ? protocol::PartitionAction::check_loss : protocol::PartitionAction::elect_with_loss;
+  return elected(impl_->control(action, partitions, broker));
 }
 
 std::map<TopicPartition, Result<bool>> Admin::acknowledge_losses(

@@ -33,7 +33,9 @@ std::vector<LeaderBalance::Seen> Controller::Impl::leaders_now() const {
       one.id = node.id;
       one.first = replicas.front();
       one.leads = node.state.leader == one.first;
+      const auto damaged = damaged_of(node.id);
       one.may_lead =
+          std::ranges::count(damaged, one.first) == 0 &&
           with_leader(node.state, replicas, members_.live_brokers(), one.first).has_value();
     }
   }

@@ -69,15 +69,19 @@ std::optional<StateChange> Controller::Impl::change_after(
     return StateChange{node->id, std::move(state), node->version};
   }
   const model::BrokerId wanted(request.broker);
-  if (request.action == protocol::PartitionAction::elect_with_loss) {
+  const bool check = request.action == protocol::PartitionAction::check_loss;
+  if (check || request.action == protocol::PartitionAction::elect_with_loss) {
     const auto* const registered = members_.find(wanted);
     const model::IsrMember chosen{wanted, registered ? registered->epoch : model::BrokerEpoch()};
-    auto elected =
-        with_leader_despite_loss(state, replicas_of(partition), members_.live_brokers(), chosen);
+    auto elected = with_leader_despite_loss(state, replicas_of(partition), members_.live_brokers(),
+                                            chosen, damaged_of(partition));
+    if (auto why = useless_because(partition, wanted); !why.empty())
+      elected = {{}, fmt::format("broker {} cannot use its log: {}", wanted, why)};
     if (!elected.state) {
       refused = status(WireError::invalid_request, std::move(elected.refusal));
       return std::nullopt;
     }
+    if (check) return std::nullopt;
     base::log_warning("controller",
                       "{}: an operator has broker {} lead in epoch {} with what it has; what it "
                       "lacks is lost",

@@ -227,6 +227,12 @@ class Controller::Impl {
   [[nodiscard]] bool hears_somebody(base::TimePoint began) const;
   asio::awaitable<bool> reaches_somebody();
   void note_failure(const model::IsrMember& member, const protocol::ReplicaReport& report);
+  void note_damage(model::BrokerId broker, const protocol::ReplicaReport& report);
+  [[nodiscard]] std::vector<model::BrokerId> damaged_alike(
+      const protocol::ReplicaReport& report) const;
+  [[nodiscard]] std::vector<model::BrokerId> damaged_of(const model::PartitionId& partition) const;
+  [[nodiscard]] std::string useless_because(const model::PartitionId& partition,
+                                            model::BrokerId broker) const;
   [[nodiscard]] std::optional<model::IsrMember> failed_of(
       const model::PartitionId& partition, const std::vector<model::IsrMember>& members) const;
   void note_image_of(model::BrokerId broker, std::uint64_t version);
@@ -260,6 +266,11 @@ class Controller::Impl {
   std::map<model::PartitionId, std::vector<Remains>> remains_;
   /// Who said of a replica that it has failed, and not yet that it is open again.
   std::map<model::PartitionId, std::vector<model::IsrMember>> failed_;
+  /// And why, of those that no election can mend: their disk failed, or the log is a newer mq's.
+  std::map<model::PartitionId, std::map<model::BrokerId, std::string>> useless_;
+  /// Whose log cannot be read in places, though it is served.
+  std::map<model::PartitionId, std::map<model::BrokerId, std::vector<model::DamagedPlace>>>
+      damaged_;
   std::map<model::PartitionId, base::TimePoint> leaderless_since_;  ///< of topics that give up
   std::map<base::Uuid, std::int32_t> hidden_from_;
   std::map<model::BrokerId, base::TimePoint> heard_;  ///< when each last asked for anything

@@ -83,6 +83,8 @@ asio::awaitable<Result<void>> Controller::Impl::update_members() {
   const auto is_gone = [this](const auto& one) { return find_partition(one.first) == nullptr; };
   std::erase_if(remains_, is_gone);
   std::erase_if(failed_, is_gone);
+  std::erase_if(useless_, is_gone);
+  std::erase_if(damaged_, is_gone);
   progress_.notify_all();
   if (doubtful_) co_return make_error_code(MetadataErrc::unavailable);  // the repair does the rest
   auto due = due_changes();
@@ -164,6 +166,12 @@ void Controller::Impl::note_failure(const model::IsrMember& member,
   std::erase_if(failed, [&](const auto& one) { return one.broker == member.broker; });
   if (report.state == protocol::ReplicaState::failed) failed.push_back(member);
   if (failed.empty()) failed_.erase(report.partition);
+  auto& useless = useless_[report.partition];
+  useless.erase(member.broker);
+  const bool may_be_mended = report.reason.error() == WireError::partition_corrupt;
+  if (report.state == protocol::ReplicaState::failed && !may_be_mended)
+    useless.emplace(member.broker, report.reason.text);
+  if (useless.empty()) useless_.erase(report.partition);
 }
 
 /// Nothing: none of them.
@@ -175,18 +183,64 @@ std::optional<model::IsrMember> Controller::Impl::failed_of(
   return found == members.end() ? std::nullopt : std::optional(*found);
 }
 
+void Controller::Impl::note_damage(model::BrokerId broker, const protocol::ReplicaReport& report) {
+  auto& known = damaged_[report.partition];
+  known.erase(broker);
+  if (!report.damage.empty()) known.emplace(broker, report.damage);
+  if (known.empty()) damaged_.erase(report.partition);
+}
+
+/// Who cannot give out either what the leader that reports cannot: with one of them nothing would
+/// be better. Those damaged elsewhere may help, one after the other.
+std::vector<model::BrokerId> Controller::Impl::damaged_alike(
+    const protocol::ReplicaReport& report) const {
+  std::vector<model::BrokerId> alike;
+  const auto known = damaged_.find(report.partition);
+  if (report.damage.empty() || known == damaged_.end()) return alike;
+  for (const auto& one : known->second) {
+    const bool all = std::ranges::all_of(report.damage, [&](const auto& place) {
+      return std::ranges::any_of(
+          one.second, [&](const auto& other) { return model::same_records(place, other); });
+    });
+    if (all) alike.push_back(one.first);
+  }
+  return alike;
+}
+
+/// Known to be, in whatever place; or not served at all.
+std::vector<model::BrokerId> Controller::Impl::damaged_of(
+    const model::PartitionId& partition) const {
+  std::vector<model::BrokerId> brokers;
+  if (const auto known = damaged_.find(partition); known != damaged_.end())
+    for (const auto& one : known->second) brokers.push_back(one.first);
+  if (const auto failed = failed_.find(partition); failed != failed_.end())
+    for (const auto& member : failed->second) brokers.push_back(member.broker);
+  return brokers;
+}
+
+/// Why a replica could not lead even with a loss; empty: it could.
+std::string Controller::Impl::useless_because(const model::PartitionId& partition,
+                                              model::BrokerId broker) const {
+  const auto known = useless_.find(partition);
+  if (known == useless_.end()) return {};
+  const auto why = known->second.find(broker);
+  return why == known->second.end() ? std::string() : why->second;
+}
+
 std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker,
                                                           model::BrokerEpoch epoch,
                                                           const protocol::ReplicaReport& report) {
   const auto* const found = find_partition(report.partition);
   if (found == nullptr) return std::nullopt;
   note_failure({broker, epoch}, report);
+  note_damage(broker, report);
   const auto& replicas = replicas_of(report.partition);
   const auto& brokers = members_.live_brokers();
   auto known = report;
   // What was never open has lost nothing, however new its log is.
   if (unopened_.contains(report.partition)) known.intact_since = model::BrokerEpoch(0);
-  auto state = with_reported_replica(found->state, replicas, brokers, broker, epoch, known);
+  auto state = with_reported_replica(found->state, replicas, brokers, broker, epoch, known,
+                                     damaged_alike(report));
   const auto& now = state ? *state : found->state;
   // One that was known to be complete may be needed later, when whoever leads now is lost too.
   const bool was_known =
@@ -206,9 +260,10 @@ std::optional<StateChange> Controller::Impl::change_after(model::BrokerId broker
   }
   if (!state) return std::nullopt;
   if (report.state == protocol::ReplicaState::resigns && state->leader != broker) {
-    base::log_warning("controller",
-                      "{}: the log of broker {} stands still; broker {} leads instead",
-                      report.partition.text(), broker, state->leader);
+    base::log_warning("controller", "{}: the log of broker {} {}; broker {} leads instead",
+                      report.partition.text(), broker,
+                      report.damage.empty() ? "stands still" : "is damaged in places",
+                      state->leader);
     balance_.hold(report.partition, home_.now() + kAfterResigning);
   }
   return StateChange{found->id, std::move(*state), found->version};

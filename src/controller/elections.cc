@@ -218,11 +218,14 @@ bool needs_epoch(const PartitionState& state, const protocol::ReplicaReport& rep
 /// lead.
 PartitionState without_leader_that_resigns(const PartitionState& state,
                                            const std::vector<BrokerId>& replicas,
-                                           const LiveBrokers& brokers, const IsrMember& leader) {
+                                           const LiveBrokers& brokers, const IsrMember& leader,
+                                           const std::vector<BrokerId>& unfit) {
   const auto* const member = find_member(state.isr, leader.broker);
   if (state.leader != leader.broker || member == nullptr || *member != leader) return state;
   auto others = replicas;
-  std::erase(others, leader.broker);
+  std::erase_if(others, [&](BrokerId other) {
+    return other == leader.broker || std::ranges::count(unfit, other) > 0;
+  });
   const auto next = next_leader(state, others, brokers);
   auto changed = next ? led_by(state, *next, brokers) : std::nullopt;
   if (!changed) return state;
@@ -334,7 +337,8 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
                                                     const std::vector<BrokerId>& replicas,
                                                     const LiveBrokers& brokers, BrokerId broker,
                                                     BrokerEpoch epoch,
-                                                    const protocol::ReplicaReport& report) {
+                                                    const protocol::ReplicaReport& report,
+                                                    const std::vector<BrokerId>& unfit) {
   if (std::ranges::count(replicas, broker) == 0) return std::nullopt;
   if (replicas.size() == 1) return with_sole_replica(state, broker, epoch, report);
   auto changed = state;
@@ -352,7 +356,7 @@ std::optional<PartitionState> with_reported_replica(const PartitionState& state,
   else
     take_in_opened(changed, broker, epoch, report);
   if (report.state == protocol::ReplicaState::resigns)
-    changed = without_leader_that_resigns(changed, replicas, brokers, {broker, epoch});
+    changed = without_leader_that_resigns(changed, replicas, brokers, {broker, epoch}, unfit);
   raise_epoch(changed, report);
   note_lost_start(changed, broker, report, false);
   note_lost_end(changed, broker, report);
@@ -471,14 +475,24 @@ std::optional<PartitionState> with_leader(const PartitionState& state,
 
 LossyElection with_leader_despite_loss(const PartitionState& state,
                                        const std::vector<BrokerId>& replicas,
-                                       const LiveBrokers& brokers, IsrMember chosen) {
+                                       const LiveBrokers& brokers, IsrMember chosen,
+                                       const std::vector<BrokerId>& damaged) {
   if (std::ranges::count(replicas, chosen.broker) == 0)
     return {{}, fmt::format("broker {} keeps no replica of it", chosen.broker)};
   if (!brokers.stays(chosen)) return {{}, fmt::format("broker {} is away", chosen.broker)};
   const bool sole = replicas.size() == 1 && state.leader == chosen.broker;
-  if (state.leader != BrokerId() && !sole)
+  const bool led_damaged = std::ranges::count(damaged, state.leader) > 0;
+  if (state.leader != BrokerId() && !led_damaged)
     return {{}, fmt::format("broker {} leads it; nothing has to be given up", state.leader)};
-  if (const auto next = sole ? std::nullopt : next_leader(state, replicas, brokers))
+  auto sound = replicas;
+  std::erase_if(sound, [&](BrokerId one) { return std::ranges::count(damaged, one) > 0; });
+  const auto next = sole ? std::nullopt : next_leader(state, sound, brokers);
+  if (next && state.leader != BrokerId())
+    return {{},
+            fmt::format("broker {} is in sync, and nothing is known to be damaged there: it can "
+                        "lead without --accept-loss",
+                        next->broker)};
+  if (next)
     return {{}, fmt::format("broker {} has all records and is about to lead it", next->broker)};
   // The new range is that of this election alone, and its start is for its leader to say.
   if (state.loss_start.value() >= 0)
@@ -486,15 +500,15 @@ LossyElection with_leader_despite_loss(const PartitionState& state,
             fmt::format("records may be lost already since leader epoch {}: that has to be "
                         "acknowledged first",
                         state.loss_epoch)};
-  const auto next = next_epoch(state.leader_epoch);
-  if (!next) return {{}, "its leader epochs are used up"};
+  const auto epoch = next_epoch(state.leader_epoch);
+  if (!epoch) return {{}, "its leader epochs are used up"};
   auto changed = state;
   changed.isr = {chosen};
   changed.elr.clear();
   changed.last_known_elr.clear();
   changed.leader = chosen.broker;
-  changed.leader_epoch = *next;
-  changed.loss_epoch = *next;
+  changed.leader_epoch = *epoch;
+  changed.loss_epoch = *epoch;
   return {std::move(changed), {}};
 }
 

@@ -33,18 +33,16 @@ std::optional<PartitionState> settled(const PartitionState& state,
 /// then came from a backup, raises the leader epoch above it.
 ///
 /// A leader whose own log stands still or is damaged (`resigns`) leaves leadership to another one
-/// of ISR or ELR, where there is one, and the ISR, where that has min_isr members without it. One
-/// whose log has had the leader epoch (`needs_epoch`: it stopped leading meanwhile) gets a later
-/// one.
+/// of ISR or ELR, where there is one that is not `unfit`, and the ISR, where that has min_isr
+/// members without it. One whose log has had the leader epoch (`needs_epoch`: it stopped leading
+/// meanwhile) gets a later one.
 ///
 /// With one replica it leads whatever it has lost; also one that failed, since its broker is the
 /// one that can say why it is not served.
-std::optional<PartitionState> with_reported_replica(const PartitionState& state,
-                                                    const std::vector<model::BrokerId>& replicas,
-                                                    const LiveBrokers& brokers,
-                                                    model::BrokerId broker,
-                                                    model::BrokerEpoch epoch,
-                                                    const protocol::ReplicaReport& report);
+std::optional<PartitionState> with_reported_replica(
+    const PartitionState& state, const std::vector<model::BrokerId>& replicas,
+    const LiveBrokers& brokers, model::BrokerId broker, model::BrokerEpoch epoch,
+    const protocol::ReplicaReport& report, const std::vector<model::BrokerId>& unfit = {});
 
 /// What a broker that lives has of a partition that nobody leads.
 struct Remains {
@@ -97,16 +95,17 @@ std::optional<PartitionState> with_leader(const PartitionState& state,
                                           const LiveBrokers& brokers, model::BrokerId wanted);
 
 /// Nobody leads and nobody who has all records can; an operator wants `chosen`, which lives under
-/// that registration, to lead with what it has. With one replica it may be said to lead already: of
-/// a log that cannot be served. What is lost is known once its log is open: the state says so. The
-/// text: why not.
+/// that registration, to lead with what it has. Who leads may be `damaged`: its log cannot be
+/// served, which is said of the only replica, or not in places, if nobody in ISR or ELR is known to
+/// be better. What is lost is known once its log is open: the state says so. The text: why not.
 struct LossyElection {
   std::optional<PartitionState> state;
   std::string refusal;
 };
 LossyElection with_leader_despite_loss(const PartitionState& state,
                                        const std::vector<model::BrokerId>& replicas,
-                                       const LiveBrokers& brokers, model::IsrMember chosen);
+                                       const LiveBrokers& brokers, model::IsrMember chosen,
+                                       const std::vector<model::BrokerId>& damaged = {});
 
 /// Of a partition that is new: nothing is in its logs, so all that live are in sync. The first of
 /// them leads.

@@ -8,7 +8,7 @@ namespace {
 
 bool read_action(std::uint64_t from, PartitionAction& to) {
   to = static_cast<PartitionAction>(from);
-  return from >= 1 && from <= 3;
+  return from >= 1 && from <= 4;
 }
 
 bool read_request(const wire::ControlPartitionsRequest& from, ControlPartitionsRequest& to) {

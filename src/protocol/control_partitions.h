@@ -19,6 +19,7 @@ enum class PartitionAction : std::uint8_t {
   acknowledge_loss = 2,  ///< somebody knows that records may be lost: no more alarm for that
   /// Nobody leads, and `broker` is to, with what it has; what it lacks may be lost.
   elect_with_loss = 3,
+  check_loss = 4,  ///< nothing is changed: whether elect_with_loss would be refused
 };
 struct ControlPartitionsRequest {
   RequestEnvelope envelope;

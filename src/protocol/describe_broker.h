@@ -60,7 +60,7 @@ struct DescribeBrokerResponse {
   std::uint32_t partitions = 0;  ///< with a replica here
   std::uint32_t partitions_led = 0;
   std::uint32_t partitions_not_serving = 0;  ///< led here, but not served
-  std::uint32_t partitions_damaged = 0;      ///< served, but for what a read found damaged
+  std::uint32_t partitions_damaged = 0;      ///< with a replica here that is damaged in places
   std::uint32_t partitions_recovering = 0;
   std::uint64_t recovery_bytes_read = 0;
   std::vector<DiskDescription> disks;

@@ -12,6 +12,19 @@ bool read_state(std::uint64_t from, ReplicaState& to) noexcept {
   return true;
 }
 
+bool read_place(const wire::DamagedPlace& from, model::DamagedPlace& to) {
+  to.position = from.position();
+  return codec::read_id(from.segment(), to.segment) && codec::read_id(from.offset(), to.offset) &&
+         codec::read_id(from.end(), to.end);
+}
+
+void write_place(const model::DamagedPlace& from, wire::DamagedPlace& to) {
+  to.set_segment(from.segment.value());
+  to.set_position(from.position);
+  to.set_offset(from.offset.value());
+  to.set_end(from.end.value());
+}
+
 bool read_replica(const wire::ReplicaReport& from, ReplicaReport& to) {
   return codec::read_partition(from.partition(), to.partition) &&
          read_state(from.state(), to.state) &&
@@ -19,6 +32,7 @@ bool read_replica(const wire::ReplicaReport& from, ReplicaReport& to) {
          codec::read_id(from.log_end_offset(), to.log_end_offset) &&
          codec::read_id(from.high_watermark(), to.high_watermark) &&
          codec::read_id(from.intact_since(), to.intact_since) &&
+         codec::read_all(from.damage(), to.damage, read_place, kDamagedPlacesMax) &&
          (!from.has_reason() || codec::read_status(from.reason(), to.reason));
 }
 
@@ -29,6 +43,7 @@ void write_replica(const ReplicaReport& from, wire::ReplicaReport& to) {
   to.set_log_end_offset(from.log_end_offset.value());
   to.set_high_watermark(from.high_watermark.value());
   to.set_intact_since(from.intact_since.value());
+  codec::write_all(from.damage, *to.mutable_damage(), write_place);
   if (from.reason != Status{}) codec::write_status(from.reason, *to.mutable_reason());
 }
 

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/uuid.h"
+#include "model/damaged_place.h"
 #include "model/ids.h"
 #include "protocol/status.h"
 
@@ -15,8 +16,8 @@ namespace mq::protocol {
 enum class ReplicaState : std::uint8_t {
   opened = 0,  ///< recovered, or newly made: it may lead
   failed = 1,  ///< it cannot be served; the text says why
-  /// Opened, and named as leader, and its own log stands still while appends wait for it: another
-  /// one of the ISR or ELR should lead.
+  /// Opened, and named as leader, and its own log stands still while appends wait for it, or is
+  /// damaged in places: another one of the ISR or ELR should lead.
   resigns = 2,
   /// Opened, and named as leader in an epoch that has been in its log already: it needs a later
   /// one.
@@ -34,7 +35,9 @@ struct ReplicaReport {
   model::Offset high_watermark;  ///< the log is as it was confirmed up to here; -1: not told
   /// Since this registration nothing can be missing from the log.
   model::BrokerEpoch intact_since;
-  Status reason;  ///< of one that failed
+  Status reason;  ///< of one that failed; of one that is damaged in places, which
+  /// What cannot be read of a log that is served otherwise: the first few places.
+  std::vector<model::DamagedPlace> damage;
   friend bool operator==(const ReplicaReport&, const ReplicaReport&) = default;
 };
 /// Each replica is reported once for each registration of its broker, and again when a leader epoch
@@ -55,6 +58,7 @@ struct ReportReplicasResponse {
 
 /// Entries of one request, replicas and deleted topics together.
 inline constexpr std::size_t kReportsMax = 2000;
+inline constexpr std::size_t kDamagedPlacesMax = 16;
 
 std::string encode(const ReportReplicasRequest&);
 std::string encode(const ReportReplicasResponse&);

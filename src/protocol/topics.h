@@ -88,10 +88,10 @@ struct FollowerDescription {
   std::uint32_t behind_ms = 0;      ///< so long ago it had everything that the leader had
   friend bool operator==(const FollowerDescription&, const FollowerDescription&) = default;
 };
-/// Of a replica, while nobody leads.
+/// Of a replica.
 struct ReplicaNote {
   std::int32_t broker = -1;
-  std::string text;  ///< why it does not lead
+  std::string text;  ///< why it does not lead while nobody does; or that it is damaged, and where
   friend bool operator==(const ReplicaNote&, const ReplicaNote&) = default;
 };
 struct PartitionDescription {
@@ -111,7 +111,8 @@ struct PartitionDescription {
   std::int64_t loss_start = -1;  ///< of what may be lost; -1: not known
   std::int64_t loss_end = -1;    ///< the same
   std::vector<FollowerDescription> followers;
-  std::vector<ReplicaNote> replica_notes;  ///< where nobody leads: one for each replica
+  /// Where nobody leads: one for each replica; else that of the broker asked, if it is damaged.
+  std::vector<ReplicaNote> replica_notes;
   friend bool operator==(const PartitionDescription&, const PartitionDescription&) = default;
 };
 struct TopicDescription {

@@ -271,9 +271,19 @@ void FollowedPartition::begin_cut(const EpochEnd& answer) {
 
 asio::awaitable<void> FollowedPartition::cut(std::shared_ptr<FollowedPartition> self, Offset to) {
   const Offset end_before = self->log_.log_end_offset();
-  const auto outcome = co_await self->log_.truncate(to, self->following_.leader_epoch);
+  const auto outcome = co_await self->cut_off(to);
   self->log_was_cut(outcome, end_before);
   self->end_visit();
+}
+
+/// REP-6
+asio::awaitable<Result<void>> FollowedPartition::cut_off(Offset to) {
+  const bool lost = keeps_what_is_cut_ || to < high_watermark_;
+  if (lost) {
+    MQ_CO_TRY_VOID(co_await log_.keep_aside(to));
+    if (closed_) co_return make_error_code(StorageErrc::closed);
+  }
+  co_return co_await log_.truncate(to, following_.leader_epoch);
 }
 
 /// Nothing here goes on where the leader's log begins.
@@ -297,8 +307,12 @@ asio::awaitable<void> FollowedPartition::restart(std::shared_ptr<FollowedPartiti
                                                  Offset start) {
   const Offset end_before = self->log_.log_end_offset();
   const LeaderEpoch epoch = self->following_.leader_epoch;
-  if (start < end_before)
-    static_cast<void>(co_await self->log_.truncate(self->log_.log_start_offset(), epoch));
+  Result<void> emptied;
+  if (start < end_before) emptied = co_await self->cut_off(self->log_.log_start_offset());
+  if (!emptied) {
+    self->log_was_cut(emptied, end_before);
+    co_return self->end_visit();
+  }
   const auto outcome = co_await self->log_.restart_at(start, epoch);
   self->log_was_cut(outcome, end_before);
   self->end_visit();

@@ -61,6 +61,10 @@ class FollowedPartition final : public Readable,
   /// Else it leaves half of what may wait to be written back to those that are, and is not read.
   void set_in_sync(bool in_sync);
 
+  /// Its leader was elected although it may lack records that were confirmed: what is cut here is
+  /// kept aside first. So is what is cut below the high watermark, whatever was said.
+  void keep_what_is_cut(bool keep) noexcept { keeps_what_is_cut_ = keep; }
+
   // For consumers. offset_not_available: only the leader can tell.
   [[nodiscard]] Error unreadable() const override;
   [[nodiscard]] model::LeaderEpoch leader_epoch() const override { return following_.leader_epoch; }
@@ -122,6 +126,7 @@ class FollowedPartition final : public Readable,
   void wait_for_disk();
   void begin_cut(const EpochEnd& answer);
   asio::awaitable<void> cut(std::shared_ptr<FollowedPartition> self, model::Offset to);
+  asio::awaitable<Result<void>> cut_off(model::Offset to);
   void begin_restart();
   asio::awaitable<void> restart(std::shared_ptr<FollowedPartition> self, model::Offset start);
   void log_was_cut(const Result<void>& outcome, model::Offset end_before);
@@ -167,6 +172,7 @@ class FollowedPartition final : public Readable,
   bool trimming_ = false;
   bool needs_another_log_ = false;
   bool in_sync_ = true;
+  bool keeps_what_is_cut_ = false;
   bool pausing_ = false;  // subscribed no more at the leader; what is on its way is taken
   base::Duration pause_{};
   base::Runtime::TimerId timer_ = 0;

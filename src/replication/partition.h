@@ -132,6 +132,10 @@ class Partition final : public Readable {
   /// Looked at now and then: whether appends have been waiting for the lag time of a follower, and
   /// this broker's own log has confirmed nothing all that time.
   [[nodiscard]] bool stands_still();
+  /// Where its log is damaged another replica may be sound, and is asked to lead. Until it is known
+  /// that this one has to stay, for this leader epoch.
+  [[nodiscard]] bool may_be_better_elsewhere() const noexcept { return may_be_better_elsewhere_; }
+  void nobody_is_better() noexcept { may_be_better_elsewhere_ = false; }
   /// For people; empty without followers.
   [[nodiscard]] std::vector<Isr::Follower> followers() const;
   /// The change of the ISR to ask for now, if any; isr_answered() has to follow.
@@ -230,6 +234,7 @@ class Partition final : public Readable {
   std::deque<Later> later_;
   std::uint64_t later_number_ = 0;
   bool appending_later_ = false;
+  bool may_be_better_elsewhere_ = true;
   std::optional<Isr> isr_;  // nothing: it has no followers
   /// While appends wait for the own log: what it had confirmed, and since when it had no more.
   std::optional<std::pair<Offset, base::TimePoint>> still_;

@@ -65,6 +65,19 @@ void ReplicaReporter::failed(const model::PartitionId& id, protocol::Status reas
   report(std::move(one));
 }
 
+void ReplicaReporter::damaged(const model::PartitionId& id, std::vector<model::DamagedPlace> places,
+                              protocol::Status which) {
+  if (places.size() > protocol::kDamagedPlacesMax) places.resize(protocol::kDamagedPlacesMax);
+  const auto found = replicas_.find(id);
+  if (found == replicas_.end() || found->second.state == protocol::ReplicaState::failed) return;
+  auto& known = found->second;
+  if (known.damage == places) return;
+  known.damage = std::move(places);
+  known.reason = known.damage.empty() ? protocol::Status() : std::move(which);
+  due_.insert(id);
+  changed_.notify_all();
+}
+
 void ReplicaReporter::ask(const model::PartitionId& id, protocol::ReplicaState state) {
   if (!replicas_.contains(id)) return;
   asks_[id] = state;

@@ -36,6 +36,9 @@ class ReplicaReporter {
   /// is going to be another one; -1: it is not, or none has.
   void failed(const model::PartitionId& id, protocol::Status reason,
               model::LeaderEpoch heard_of_in = {});
+  /// What cannot be read of one that was opened, as far as that is known now; no place: all can.
+  void damaged(const model::PartitionId& id, std::vector<model::DamagedPlace> places,
+               protocol::Status which);
   /// Once: what is known of it, as `state`; nothing of one that was not reported yet.
   void ask(const model::PartitionId& id, protocol::ReplicaState state);
   /// The log has got this epoch; nobody needs to be told.
@@ -52,6 +55,11 @@ class ReplicaReporter {
   [[nodiscard]] std::uint64_t taken_version() const noexcept { return taken_version_; }
   /// Replicas that the controller has not been told of yet.
   [[nodiscard]] std::size_t left() const noexcept;
+  /// What was said of each last.
+  [[nodiscard]] const std::map<model::PartitionId, protocol::ReplicaReport>& last_reports()
+      const noexcept {
+    return replicas_;
+  }
   /// What was said of it last; null: nothing yet.
   [[nodiscard]] const protocol::ReplicaReport* last_report(const model::PartitionId& id) const;
   /// Why the last try failed, for people; empty: it did not.

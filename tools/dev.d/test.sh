@@ -51,7 +51,7 @@ lane_sim() {
 lane_faults() {
   quiet_build dev
   # Power cuts need root, mkfs.ext4, mkfs.xfs and xfs_io; without them that test says so and is skipped.
-  MQ_FAULT_ROUNDS=${1:-500} run_ctest dev -R '^(kill_tests|repeat_tests|power_cut_tests|client_case_tests|storage_tests|storage.histories|integration.clock|integration.full_disk|integration.many_partitions|integration.way_out|faults\..*)$' ||
+  MQ_FAULT_ROUNDS=${1:-500} run_ctest dev -R '^(kill_tests|repeat_tests|power_cut_tests|client_case_tests|storage_tests|storage.histories|integration.clock|integration.full_disk|integration.many_partitions|integration.way_out|integration.damage_everywhere|faults\..*)$' ||
     fail 1 "lane faults failed"
   dev_chaos --seconds 180
 }

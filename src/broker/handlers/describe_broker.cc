@@ -15,8 +15,43 @@ namespace {
 
 using protocol::DescribeBrokerResponse;
 
-constexpr std::uint32_t kDamagedNamed = 20;
+constexpr std::size_t kDamagedNamed = 5;
 constexpr std::uint32_t kUnservedNamed = 5;
+
+/// A copy less: replicas here that cannot be read in places and follow others.
+void describe_damaged_followers(Core& core, const metadata::ClusterImage& image,
+                                DescribeBrokerResponse& response) {
+  std::size_t more = 0;
+  for (const auto& [id, report] : core.membership->reporter().last_reports()) {
+    const auto topic = image.find_topic(id.topic);
+    const auto* const partition = topic ? topic->find(id.partition) : nullptr;
+    if (report.damage.empty() || partition == nullptr || partition->leader == core.id) continue;
+    ++response.partitions_damaged;
+    if (++more > kDamagedNamed) continue;
+    response.alerts.push_back({"damage", 3,
+                               fmt::format("{}/{} on broker {}: {}", topic->name, id.partition,
+                                           core.id, report.reason.text)});
+  }
+  if (more > kDamagedNamed)
+    response.alerts.push_back({"damage", 3,
+                               fmt::format("and {} more copies on broker {}: mqctl partition list",
+                                           more - kDamagedNamed, core.id)});
+}
+
+/// What is led here cannot be read in places; the rest is served.
+void describe_damaged(const Core& core, const std::string& topic,
+                      const metadata::PartitionAssignment& partition, const std::string& place,
+                      DescribeBrokerResponse& response) {
+  if (response.partitions_damaged++ >= kDamagedNamed) return;
+  response.warnings.push_back(
+      fmt::format("partition {}-{} is damaged: {}", topic, partition.id.partition, place));
+  response.alerts.push_back(
+      {"damage", 2,
+       fmt::format(
+           "{0}/{1} on broker {2}, which leads it: {3}; the rest is served. mqctl partition "
+           "describe {0}/{1} says what can be done",
+           topic, partition.id.partition, core.id, place)});
+}
 
 /// On the home runtime.
 asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response) {
@@ -26,6 +61,7 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
   response.lease_lost = !membership.has_lease(core.home->now());
   if (membership.leader()) response.controller = membership.leader()->broker.value();
   for (const auto& line : membership.warnings()) response.warnings.push_back(line);
+  describe_damaged_followers(core, *core.image(), response);
   if (const auto why = membership.image_trouble(); !why.empty())
     response.alerts.push_back({"images", 3, fmt::format("broker {}: {}", core.id, why)});
   if (auto why = membership.clock_trouble(); !why.empty())
@@ -90,9 +126,10 @@ void describe_losses(const metadata::ClusterImage& image, DescribeBrokerResponse
   if (names.empty()) return;
   response.alerts.push_back(
       {"records", 3,
-       fmt::format("records may be lost: {}{}; the only replica that could lead could not say that "
-                   "nothing of it is missing, as after a disk was emptied, or unclean_election let "
-                   "it lead. mqctl partition acknowledge-loss ends this alarm",
+       fmt::format("records may be lost: {}{}; whoever leads since may lack some: the only replica "
+                   "that could lead could not say that nothing is missing, as after a disk was "
+                   "emptied, unclean_election let it lead, or an operator accepted the loss. mqctl "
+                   "partition acknowledge-loss ends this alarm",
                    fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more))});
 }
 
@@ -127,9 +164,8 @@ void describe_partitions(const Core& core, const metadata::ClusterImage& image,
               {"serving", 2,
                fmt::format("{}/{} is not served by broker {}: {}", name, assignment.id.partition,
                            core.id, found->second.failure)});
-      } else if (!found->second.damage.empty() && response.partitions_damaged++ < kDamagedNamed) {
-        response.warnings.push_back(fmt::format("partition {}-{} is damaged: {}", name,
-                                                assignment.id.partition, found->second.damage));
+      } else if (!found->second.damage.empty()) {
+        describe_damaged(core, name, assignment, found->second.damage, response);
       }
     }
   }

@@ -48,6 +48,13 @@ void describe_leaderless(const Known& known, const metadata::TopicInfo& topic,
   if (const auto* const damage = known.image->damage_of(topic.name)) out.note = damage->text;
 }
 
+void describe_own_damage(const Known& known, const metadata::PartitionAssignment& assignment,
+                         protocol::PartitionDescription& out) {
+  const auto report = known.reports.find(assignment.id);
+  auto note = damage_note(known.core, report == known.reports.end() ? nullptr : &report->second);
+  if (!note.empty()) out.replica_notes.push_back({known.core.id.value(), std::move(note)});
+}
+
 protocol::PartitionDescription describe(const Known& known, const metadata::TopicInfo& topic,
                                         const metadata::PartitionAssignment& assignment) {
   const Core& core = known.core;
@@ -61,7 +68,10 @@ protocol::PartitionDescription describe(const Known& known, const metadata::Topi
   out.loss_epoch = assignment.loss_epoch.value();
   out.loss_start = assignment.loss_start.value();
   out.loss_end = assignment.loss_end.value();
-  if (assignment.leader == model::BrokerId()) describe_leaderless(known, topic, assignment, out);
+  if (assignment.leader == model::BrokerId())
+    describe_leaderless(known, topic, assignment, out);
+  else
+    describe_own_damage(known, assignment, out);
   if (assignment.leader != core.id) return out;  // its leader knows
   const auto found = known.facts.find(assignment.id);
   const PartitionFacts* fact = found == known.facts.end() ? nullptr : &found->second;

@@ -177,6 +177,19 @@ void complete_leaderless(protocol::PartitionDescription& partition, const std::s
                                    : fmt::format("no leader: {}", fmt::join(reasons, "; "));
 }
 
+/// Each broker knows of its own replica that it is damaged.
+void add_damage(protocol::PartitionDescription& partition, const std::string& topic,
+                const TopicAnswers& answers) {
+  partition.replica_notes.clear();
+  for (const auto replica : partition.replicas) {
+    const auto* const own = said_by(replica, topic, partition, answers);
+    if (own == nullptr) continue;
+    for (const auto& note : own->replica_notes) {
+      if (note.broker == replica) partition.replica_notes.push_back(note);
+    }
+  }
+}
+
 /// What only the leader knows, from its own answer.
 void complete(protocol::PartitionDescription& partition, const std::string& topic,
               const TopicAnswers& answers) {
@@ -188,6 +201,7 @@ void complete(protocol::PartitionDescription& partition, const std::string& topi
   }
   if (const auto* const own = said_by(partition.leader, topic, partition, answers))
     partition = *own;
+  add_damage(partition, topic, answers);
 }
 
 }  // namespace

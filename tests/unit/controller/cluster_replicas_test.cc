@@ -400,6 +400,80 @@ TEST_F(ClusterReplicas, ALeaderWhoseLogStandsStillGivesWayAndDoesNotGetItBackAtO
       wait_until([&] { return partition().leader.value() == leader; }, std::chrono::minutes(3)));
 }
 
+protocol::ReplicaReport damaged_at(const model::PartitionId& id, std::int64_t offset) {
+  protocol::ReplicaReport report;
+  report.partition = id;
+  report.log_end_offset = model::Offset(0);
+  report.last_leader_epoch = model::LeaderEpoch(0);
+  report.damage.push_back({model::Offset(0), 400, model::Offset(offset), model::Offset()});
+  report.reason = protocol::Status::of(WireError::partition_corrupt, "a place");
+  return report;
+}
+
+// The same records are damaged everywhere: whoever leads goes on with the rest, until an operator
+// gives them up.
+TEST_F(ClusterReplicas, WhereNobodyIsBetterThereIsNoElection) {
+  start_with_topic();
+  const auto id = partition().id;
+  const auto say = [&](int who, std::int64_t offset, protocol::ReplicaState state) {
+    protocol::ReportReplicasRequest request;
+    request.broker = who;
+    request.broker_epoch = broker(who).member.epoch().value();
+    request.replicas.push_back(damaged_at(id, offset));
+    request.replicas.back().state = state;
+    EXPECT_TRUE(run(wait_for_controller().report(request, in(std::chrono::seconds(5))))
+                    .envelope.status.ok());
+  };
+  const auto control = [&](protocol::PartitionAction action, int who) {
+    protocol::ControlPartitionsRequest wanted;
+    wanted.action = action;
+    wanted.broker = who;
+    wanted.partitions = {id};
+    return run(wait_for_controller().control(wanted, in(std::chrono::seconds(5)))).results[0];
+  };
+  using protocol::PartitionAction;
+  using protocol::ReplicaState;
+  say(replica(1), 70, ReplicaState::opened);
+  say(replica(2), 90, ReplicaState::opened);
+  say(replica(0), 70, ReplicaState::resigns);
+  EXPECT_EQ(partition().leader.value(), replica(2)) << "it is damaged elsewhere";
+  say(replica(2), 70, ReplicaState::resigns);
+  EXPECT_EQ(partition().leader.value(), replica(2));
+  EXPECT_EQ(control(PartitionAction::check_loss, 9).status.error(), WireError::invalid_request);
+  EXPECT_TRUE(control(PartitionAction::check_loss, replica(1)).status.ok());
+  EXPECT_EQ(partition().leader.value(), replica(2));
+  simulator_.run_for(std::chrono::minutes(20));
+  EXPECT_EQ(partition().leader.value(), replica(2)) << "the first replica is damaged, too";
+  EXPECT_TRUE(control(PartitionAction::elect_with_loss, replica(1)).changed);
+  EXPECT_EQ(partition().leader.value(), replica(1));
+  EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
+}
+
+TEST_F(ClusterReplicas, WhoseDiskHasFailedIsNotChosenDespiteALoss) {
+  start_with_topic(1, 1);
+  const auto id = partition().id;
+  const int leader = replica(0);
+  ASSERT_TRUE(ask(proposal({registered(leader)})).results[0].status.ok());
+  lose(leader);
+  protocol::ReportReplicasRequest request;
+  request.broker = replica(1);
+  request.broker_epoch = broker(replica(1)).member.epoch().value();
+  auto& failed = request.replicas.emplace_back();
+  failed.partition = id;
+  failed.state = protocol::ReplicaState::failed;
+  failed.reason = protocol::Status::of(WireError::storage_failed, "orders-0: the disk has failed");
+  ASSERT_TRUE(
+      run(wait_for_controller().report(request, in(std::chrono::seconds(5)))).envelope.status.ok());
+  protocol::ControlPartitionsRequest wanted;
+  wanted.action = protocol::PartitionAction::elect_with_loss;
+  wanted.broker = replica(1);
+  wanted.partitions = {id};
+  const auto refused =
+      run(wait_for_controller().control(wanted, in(std::chrono::seconds(5)))).results[0];
+  EXPECT_EQ(refused.status.error(), WireError::invalid_request);
+  EXPECT_NE(refused.status.text.find("the disk has failed"), std::string::npos);
+}
+
 // What the leader heard of it before says nothing of what is made anew.
 TEST_F(ClusterReplicas, AReplicaThatFailedIsLetInOnlyAfterItIsOpenAgain) {
   start_with_topic();

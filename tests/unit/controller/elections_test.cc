@@ -452,13 +452,31 @@ TEST(DespiteLoss, TheOnlyReplicaThatCannotBeServedBeginsAnew) {
   const auto brokers = live({member(1, 4)});
   const auto failed = sole_reports(sole(kNobody, 7, 3), 4, failure());
   EXPECT_EQ(text(failed), "1@8 1:4 |  | ");
-  const auto chosen = with_leader_despite_loss(*failed, kSole, brokers, member(1, 4));
+  const auto chosen = with_leader_despite_loss(*failed, kSole, brokers, member(1, 4), kSole);
   EXPECT_EQ(text(chosen.state), "1@9 1:4 |  | ");
   EXPECT_EQ(chosen.state->loss_epoch, LeaderEpoch(9));
   auto has = report(9, 4);
   has.log_end_offset = model::Offset(40);
   has.high_watermark = model::Offset(10);
   EXPECT_EQ(sole_reports(*chosen.state, 4, has)->loss_start, model::Offset(40));
+}
+
+// Nobody in sync can give out what is damaged.
+TEST(DespiteLoss, ALeaderThatIsDamagedGivesWayWhereNobodyIsBetter) {
+  const auto led = state(kTwo, 5, {member(2, 20), member(3, 30)});
+  const auto choose = [&](IsrMember chosen, const std::vector<BrokerId>& damaged) {
+    return with_leader_despite_loss(led, kReplicas, live(kAll), chosen, damaged);
+  };
+  EXPECT_EQ(choose(member(2, 20), {kThree}).refusal,
+            "broker 2 leads it; nothing has to be given up");
+  EXPECT_EQ(choose(member(2, 20), {kTwo}).refusal,
+            "broker 3 is in sync, and nothing is known to be damaged there: it can lead without "
+            "--accept-loss");
+  EXPECT_EQ(text(choose(member(2, 20), {kTwo, kThree}).state), "2@6 2:20 |  | ");
+  EXPECT_EQ(text(choose(member(1, 10), {kTwo, kThree}).state), "1@6 1:10 |  | ");
+  const auto healthy = sole(kOne, 7, 4);
+  EXPECT_EQ(with_leader_despite_loss(healthy, kSole, live({member(1, 4)}), member(1, 4)).refusal,
+            "broker 1 leads it; nothing has to be given up");
 }
 
 TEST(DespiteLoss, NothingIsGivenUpWhereNothingHasToBe) {
@@ -499,6 +517,17 @@ TEST(Resigns, AnotherOneOfIsrOrElrLeadsAndItLeavesTheIsrThatCanSpareIt) {
       "3@6 1:10 3:30 |  | ");
   const std::vector<model::IsrMember> two{member(1, 10), member(2, 20)};
   EXPECT_EQ(text(reports(state(kOne, 5, two), live(kAll), 1, 10, resigned)), "2@6 1:10 2:20 |  | ");
+}
+
+TEST(Resigns, WhoIsNoBetterIsNotElected) {
+  const auto resigned = as(protocol::ReplicaState::resigns, 5);
+  const std::vector<model::IsrMember> two{member(1, 10), member(2, 20)};
+  const auto resign = [&](const PartitionState& now, const std::vector<BrokerId>& unfit) {
+    return with_reported_replica(now, kReplicas, live(kAll), kOne, BrokerEpoch(10), resigned,
+                                 unfit);
+  };
+  EXPECT_FALSE(resign(state(kOne, 5, two), {kTwo}));
+  EXPECT_EQ(text(resign(state(kOne, 5, kAll), {kTwo})), "3@6 2:20 3:30 |  | ");
 }
 
 TEST(Resigns, WhereNobodyElseCanLeadItGoesOn) {

@@ -220,8 +220,9 @@ inline ReportReplicasRequest sample(ReportReplicasRequest*) {
             model::Offset(900),
             model::Offset(880),
             model::BrokerEpoch(16),
-            {}},
-           {sample_partition(3), ReplicaState::failed, {}, {}, {}, {}, sample_status()}},
+            {},
+            {{model::Offset(700), 4096, model::Offset(750), model::Offset(760)}}},
+           {sample_partition(3), ReplicaState::failed, {}, {}, {}, {}, sample_status(), {}}},
           {sample_uuid(6)}};
 }
 inline ReportReplicasResponse sample(ReportReplicasResponse*) {

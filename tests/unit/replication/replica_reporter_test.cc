@@ -91,6 +91,28 @@ TEST_F(ReplicaReporterTest, WhatIsAskedIsAskedOnceAlsoWhenTheFirstTryFails) {
   EXPECT_EQ(link.reports.back().replicas.at(0).state, protocol::ReplicaState::opened);
 }
 
+TEST_F(ReplicaReporterTest, WhatIsDamagedIsToldWhenItChanges) {
+  register_as(7);
+  open(0);
+  const model::DamagedPlace place{model::Offset(0), 400, model::Offset(7), model::Offset(9)};
+  const auto which = protocol::Status::of(protocol::WireError::partition_corrupt, "a place", 2);
+  reporter.damaged(id(0), {place}, which);
+  run_for(1s);
+  ASSERT_EQ(link.reports.size(), 1u);
+  EXPECT_EQ(link.reports.back().replicas.at(0).damage, std::vector{place});
+  EXPECT_EQ(link.reports.back().replicas.at(0).reason.text, "a place");
+  EXPECT_EQ(link.reports.back().replicas.at(0).state, protocol::ReplicaState::opened);
+  reporter.damaged(id(0), {place}, which);
+  run_for(1s);
+  EXPECT_EQ(link.reports.size(), 1u);
+  reporter.damaged(id(0), {}, {});
+  reporter.damaged(id(5), {place}, which);
+  run_for(1s);
+  ASSERT_EQ(link.reports.size(), 2u);
+  EXPECT_TRUE(link.reports.back().replicas.at(0).damage.empty());
+  EXPECT_TRUE(link.reports.back().replicas.at(0).reason.ok());
+}
+
 TEST_F(ReplicaReporterTest, NothingIsReportedBeforeTheRegistration) {
   open(0);
   run_for(10s);

@@ -123,9 +123,8 @@ TEST(DamageNotes, GoldenFile) {
   std::string hex;
   for (const auto b : file) hex += fmt::format("{:02x}", static_cast<unsigned>(b));
   EXPECT_EQ(hex,
-            "4d5144414d41470a0100000038000000cccccccc010000003031323334354637b8393a3b3c3d3e3f"
-            "0300000000000000000000009001000000000000070000000000000000"
-            "0a00000000000000");
+            "4d5144414d41470a01000000380000004852d7a2010000003031323334354637b8393a3b3c3d3e3f"
+            "030000000000000000000000900100000000000007000000000000000a00000000000000");
   const auto body = storage::unseal(storage::kDamagedMagic, file);
   ASSERT_TRUE(body);
   EXPECT_EQ(*storage::decode_damage(*body), damage);

@@ -136,10 +136,6 @@ Check disks(const ClusterFacts& facts) {
                                            disk.state, disk.reason.empty() ? "" : ": ",
                                            disk.reason));
     }
-    if (broker->partitions_damaged > 0) {
-      check.troubles.push_back(fmt::format("broker {}: {} of {} partitions are damaged", id,
-                                           broker->partitions_damaged, broker->partitions));
-    }
   }
   return check;
 }

@@ -33,7 +33,13 @@ Value elected_item(const TopicPartition& partition, std::int32_t leader, bool ch
 
 Failure not_elected(const Error& error, const TopicPartition& partition) {
   const auto name = text_of(partition);
-  return client_failure(error, fmt::format("{} got no other leader", name), name);
+  auto failure = client_failure(error, fmt::format("{} got no other leader", name), name);
+  if (error.code != Errc::invalid_request) return failure;
+  const bool known = failure.why.find("acknowledged first") != std::string::npos;
+  failure.hint = known
+                     ? fmt::format("mqctl partition acknowledge-loss {}", name)
+                     : fmt::format("mqctl partition describe {} says what each replica has", name);
+  return failure;
 }
 
 Exit elect_in_sync(Context& context, const std::vector<TopicPartition>& partitions,
@@ -63,8 +69,20 @@ Exit elect_in_sync(Context& context, const std::vector<TopicPartition>& partitio
 
 // With what it has
 
-/// Why nobody leads it; nothing is given up where somebody does.
-std::string why_not_led(const Result<TopicDescription>& topic, const TopicPartition& partition) {
+std::string damage_of(const PartitionDescription& partition) {
+  std::vector<std::string> notes;
+  for (const auto& note : partition.replica_notes)
+    notes.push_back(fmt::format("broker {} {}", note.broker, note.text));
+  return fmt::format("{}", fmt::join(notes, "; "));
+}
+
+bool leads_damaged(const PartitionDescription& partition) {
+  return std::ranges::count(partition.replica_notes, partition.leader, &ReplicaNote::broker) > 0;
+}
+
+/// Why nobody leads it, or what of it is damaged; nothing is given up where somebody leads who has
+/// all of it.
+std::string why_not_whole(const Result<TopicDescription>& topic, const TopicPartition& partition) {
   const auto what = fmt::format("{} got no other leader", text_of(partition));
   if (!topic) throw Failed(client_failure(topic.error(), what, text_of(partition)));
   const auto found =
@@ -72,7 +90,9 @@ std::string why_not_led(const Result<TopicDescription>& topic, const TopicPartit
   Failure failure;
   if (found == topic->partitions.end()) {
     failure = make_failure(protocol::WireError::unknown_partition, what);
-  } else if (found->note.empty() || (found->leader >= 0 && found->note.starts_with("damaged: "))) {
+  } else if (found->leader >= 0 && leads_damaged(*found)) {
+    return damage_of(*found);
+  } else if (found->note.empty()) {
     failure = make_failure(
         protocol::WireError::invalid_request, what,
         fmt::format("it is served, by broker {}: nothing has to be given up", found->leader),
@@ -89,19 +109,23 @@ std::string why_not_led(const Result<TopicDescription>& topic, const TopicPartit
 void elect_one_with_loss(Context& context, Admin& admin, const Result<TopicDescription>& topic,
                          const TopicPartition& partition, std::int32_t broker, Report& report) {
   const auto name = text_of(partition);
-  const auto why = why_not_led(topic, partition);
+  const auto why = why_not_whole(topic, partition);
+  const auto possible = admin.elect_with_loss({partition}, broker, true);
+  if (const auto& outcome = possible.at(partition); !outcome) {
+    report.failure(not_elected(outcome.error(), partition));
+    return;
+  }
   if (context.globals.dry_run) {
     report.item(elected_item(partition, broker, false, true));
     report.text(
-        fmt::format("would have {} led by broker {} with what it has\n  it is not served: {}\n",
-                    name, broker, why));
+        fmt::format("would have {} led by broker {} with what it has\n  {}\n", name, broker, why));
     return;
   }
   context.confirm(
       fmt::format(
-          "{} is not served: {}.\nThis has broker {} lead it with what it has. Records that "
-          "only the others have are lost for good;\nwhere its log is damaged it keeps what "
-          "is sound below the damage, the rest goes to unknown/.",
+          "{}: {}.\nThis has broker {} lead it with what it has. Records that only the others "
+          "have are served no more;\nwhere its log is damaged it keeps what is sound below the "
+          "damage. What a replica gives up goes to unknown/ on its disk.",
           name, why, broker),
       name);
   const auto outcomes = admin.elect_with_loss({partition}, broker);
@@ -177,9 +201,13 @@ Command partition_elect_leader_command() {
       .path = "partition elect-leader",
       .summary = "Has partitions led by another of the brokers that keep them in sync",
       .details =
-          "--accept-loss is the way out where nobody can lead: the broker leads with what it has, "
-          "also if its log is\ndamaged. What it lacks is LOST; partition describe and health name "
-          "the range until partition acknowledge-loss.\nAt a terminal it wants the name typed; "
+          "--accept-loss is the way out where nobody can lead, or where whoever does is damaged "
+          "and "
+          "nobody in sync is not:\nthe broker leads with what it has, up to where its log is "
+          "damaged. "
+          "What it lacks is LOST; partition describe and\nhealth name the range until partition "
+          "acknowledge-loss, and what replicas give up is kept under unknown/.\nAt a terminal it "
+          "wants the name typed; "
           "elsewhere it needs --yes.",
       .examples = {"mqctl partition elect-leader orders/0",
                    "mqctl partition elect-leader orders/0 orders/1 --broker 2",
@@ -192,8 +220,8 @@ Command partition_elect_leader_command() {
                  .most = INT32_MAX,
                  .complete = Complete::brokers},
                 {.name = "accept-loss",
-                 .help = "of partitions that are not served: records that the broker lacks are "
-                         "given up"}},
+                 .help = "of partitions that nobody can lead, or only a damaged log: records that "
+                         "the broker lacks are given up"}},
       .item_shape =
           R"({"topic":"string","partition":"int","leader":"int","changed":"bool","dry_run":"bool"})",
       .changes = true,

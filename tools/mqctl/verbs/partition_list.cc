@@ -13,7 +13,7 @@
 namespace mq::mqctl {
 namespace {
 
-/// So many are asked about why nobody leads them.
+/// So many are asked about why nobody leads them, and so many topics about damage.
 constexpr std::size_t kExplained = 1000;
 
 bool wanted(const Context& context, const PartitionInfo& partition) {
@@ -33,16 +33,20 @@ bool wanted(const Context& context, const PartitionInfo& partition) {
 }
 
 std::string note_of(const PartitionInfo& partition,
-                    const std::map<TopicPartition, std::string>& leaderless) {
+                    const std::map<TopicPartition, std::string>& leaderless,
+                    const std::map<TopicPartition, std::string>& damaged) {
   if (partition.leader < 0) {
     const auto found = leaderless.find({partition.topic, partition.partition});
     return found == leaderless.end() ? "no leader" : found->second;
   }
-  if (!under_replicated(partition)) return "";
-  return fmt::format(
-      "{} of {} copies in sync{}", partition.in_sync.size(), partition.replicas.size(),
-      refuses_acks_all(partition) ? fmt::format(", acks=all is refused below {}", partition.min_isr)
-                                  : "");
+  const auto found = damaged.find({partition.topic, partition.partition});
+  const auto damage = found == damaged.end() ? std::string() : found->second;
+  if (!under_replicated(partition)) return damage;
+  return fmt::format("{}{}{} of {} copies in sync{}", damage, damage.empty() ? "" : "; ",
+                     partition.in_sync.size(), partition.replicas.size(),
+                     refuses_acks_all(partition)
+                         ? fmt::format(", acks=all is refused below {}", partition.min_isr)
+                         : "");
 }
 
 Exit list(Context& context) {
@@ -74,8 +78,9 @@ Exit list(Context& context) {
   for (const auto& partition : partitions)
     if (wanted(context, partition)) shown.push_back(partition);
   const auto leaderless = leaderless_notes(admin, shown, kExplained);
+  const auto damaged = damage_notes(admin, shown, kExplained);
   for (const auto& partition : shown) {
-    const auto note = note_of(partition, leaderless);
+    const auto note = note_of(partition, leaderless, damaged);
     report.item(Value::object()
                     .set("topic", partition.topic)
                     .set("partition", partition.partition)

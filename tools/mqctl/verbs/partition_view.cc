@@ -15,6 +15,8 @@ namespace {
 
 /// So a broker begins to say why it does not serve such a log.
 constexpr std::string_view kDamagedLog = "the partition's log is damaged";
+/// And that it serves what is not damaged. The replicas' notes have it, too, a second later.
+constexpr std::string_view kDamagedInPlaces = "damaged: ";
 
 std::string follower_text(const PartitionDescription& partition,
                           const FollowerDescription& follower) {
@@ -74,6 +76,29 @@ std::string leaderless_text(const std::string& name, const PartitionDescription&
                     name);
 }
 
+/// Where somebody leads: which replicas cannot be read in places, and what to do.
+std::string damage_text(const std::string& name, const PartitionDescription& partition) {
+  std::string text;
+  bool leader = false;
+  std::size_t in_sync = 0;
+  for (const auto& note : partition.replica_notes) {
+    text += fmt::format("  ! broker {} {}\n", note.broker, note.text);
+    leader = leader || note.broker == partition.leader;
+    in_sync += std::ranges::count(partition.in_sync, note.broker) > 0 ? 1 : 0;
+  }
+  if (!leader) return text;
+  if (in_sync < partition.in_sync.size())
+    return text +
+           "    nothing to do: another replica in sync leads soon, and it is mended from there\n";
+  return text +
+         fmt::format(
+             "    the rest is read and written. try: mqctl topic trim {0} -p {1} --to OFFSET "
+             "removes all below, keeps what is behind;\n    or mqctl partition elect-leader "
+             "{2} --broker {3} --accept-loss keeps what is sound before it, puts the rest "
+             "into unknown/\n",
+             name.substr(0, name.rfind('/')), partition.partition, name, partition.leader);
+}
+
 }  // namespace
 
 std::string partition_name(const std::string& topic, std::int32_t partition) {
@@ -105,7 +130,8 @@ std::string partition_text(const std::string& topic, const PartitionDescription&
   text += sync_text(partition);
   if (partition.loss_epoch >= 0) text += loss_text(name, partition);
   if (partition.leader < 0) return text + leaderless_text(name, partition);
-  if (partition.note.empty()) return text;
+  text += damage_text(name, partition);
+  if (partition.note.empty() || partition.note.starts_with(kDamagedInPlaces)) return text;
   text += fmt::format("  ! {}\n", partition.note);
   // Others would have led it: there is no other replica.
   if (partition.note.starts_with(kDamagedLog))
@@ -115,6 +141,32 @@ std::string partition_text(const std::string& topic, const PartitionDescription&
         "the damage\n",
         name, partition.leader);
   return text;
+}
+
+std::map<TopicPartition, std::string> damage_notes(Admin& admin,
+                                                   const std::vector<PartitionInfo>& partitions,
+                                                   std::size_t most) {
+  std::map<TopicPartition, std::string> notes;
+  std::size_t damaged = 0;
+  for (const auto& [id, broker] : admin.describe_brokers())
+    if (broker) damaged += broker->partitions_damaged;
+  if (damaged == 0) return notes;
+  std::set<std::string> topics;
+  for (const auto& partition : partitions) {
+    if (partition.leader >= 0 && topics.size() < most) topics.insert(partition.topic);
+  }
+  if (topics.empty()) return notes;
+  for (const auto& [name, topic] : admin.describe_topics({topics.begin(), topics.end()})) {
+    if (!topic) continue;
+    for (const auto& partition : topic->partitions) {
+      if (partition.leader < 0) continue;
+      for (const auto& note : partition.replica_notes) {
+        auto& text = notes[{name, partition.partition}];
+        text += fmt::format("{}broker {} {}", text.empty() ? "" : "; ", note.broker, note.text);
+      }
+    }
+  }
+  return notes;
 }
 
 std::map<TopicPartition, std::string> leaderless_notes(Admin& admin,

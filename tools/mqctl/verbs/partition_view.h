@@ -14,6 +14,11 @@ std::string partition_text(const std::string& topic, const PartitionDescription&
 /// How far behind the leader's log a follower's is; -1: not known.
 std::int64_t lag_of(const PartitionDescription& partition, const FollowerDescription& follower);
 
+/// Of those that somebody leads, which replicas are damaged in places, and where; of the first
+/// `most` topics. All brokers are asked.
+std::map<TopicPartition, std::string> damage_notes(Admin& admin,
+                                                   const std::vector<PartitionInfo>& partitions,
+                                                   std::size_t most);
 /// The note of each of the first `most` that nobody leads; all brokers are asked.
 std::map<TopicPartition, std::string> leaderless_notes(Admin& admin,
                                                        const std::vector<PartitionInfo>& partitions,
