@@ -51,7 +51,7 @@ struct TopicSummary {
 struct TopicSetting {
   std::string name;
   std::string value;
-  std::string origin;  ///< "topic", "broker.toml", "built-in"
+  std::string origin;  ///< "topic", "broker.toml" (the controller's), "built-in"
 };
 /// Where a partition is, as the cluster's metadata says.
 struct PartitionInfo {

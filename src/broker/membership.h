@@ -99,6 +99,10 @@ class Membership {
   [[nodiscard]] std::string trouble() const;
   /// Why this broker knows of no change any more; empty: it does.
   [[nodiscard]] std::string image_trouble() const { return puller_.complaint(); }
+  /// Which of this broker's topic defaults are not in force; empty: all are.
+  [[nodiscard]] const std::string& differing_defaults() const noexcept {
+    return puller_.differing_defaults();
+  }
   /// What is wrong with this broker's clock, or with all of them; empty: nothing.
   [[nodiscard]] std::string clock_trouble() const { return clock_watch_.alarm(); }
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept {

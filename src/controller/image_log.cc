@@ -65,8 +65,10 @@ void add_damage(protocol::PullImageResponse& response, const metadata::ClusterIm
 
 }  // namespace
 
-ImageLog::ImageLog(base::Runtime& home, std::int32_t controller_epoch)
-    : first_version_((static_cast<std::uint64_t>(controller_epoch) + 1) << 32),
+ImageLog::ImageLog(base::Runtime& home, std::int32_t controller_epoch,
+                   const model::TopicSettings& topic_defaults)
+    : topic_defaults_(model::given_topic_settings(topic_defaults)),
+      first_version_((static_cast<std::uint64_t>(controller_epoch) + 1) << 32),
       version_(first_version_),
       waiters_(home) {}
 
@@ -119,6 +121,7 @@ protocol::PullImageResponse ImageLog::answer(std::uint64_t have) const {
   add_brokers(response, *image);
   add_deleting(response, *image);
   add_damage(response, *image);
+  response.topic_defaults = topic_defaults_;
   if (remembers(have)) {
     response.base_version = have;
     add_changes(response, have);

@@ -18,7 +18,9 @@ namespace mq::controller {
 /// On the controller's runtime, but for image().
 class ImageLog {
  public:
-  ImageLog(base::Runtime& home, std::int32_t controller_epoch);
+  /// `topic_defaults`: the controller's, as every answer with topics tells them.
+  ImageLog(base::Runtime& home, std::int32_t controller_epoch,
+           const model::TopicSettings& topic_defaults);
 
   /// Any thread. Null before the first publish().
   [[nodiscard]] metadata::ImagePtr image() const;
@@ -46,6 +48,7 @@ class ImageLog {
   void add_changes(protocol::PullImageResponse& response, std::uint64_t have) const;
   void forget_old();
 
+  const std::map<std::string, std::string> topic_defaults_;
   const std::uint64_t first_version_;
   std::uint64_t version_;
   mutable std::mutex mutex_;  // guards image_, which any thread may read

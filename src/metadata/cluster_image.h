@@ -44,7 +44,8 @@ struct TopicInfo {
   std::string name;
   base::Uuid id;
   std::map<std::string, std::string> overrides;  ///< what the topic was given, as text
-  model::TopicSettings settings;                ///< in force: built-in, [topic.defaults], overrides
+  model::TopicSettings
+      settings;  ///< in force: built-in, the controller's [topic.defaults], overrides
   std::vector<PartitionAssignment> partitions;  ///< ascending by number
   /// The replicas of the partitions from this number on are being made, and may be taken back:
   /// clients are not shown them. -1: none.

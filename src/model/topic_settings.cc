@@ -200,6 +200,16 @@ std::string topic_setting_text(const TopicSettings& settings, std::string_view n
   return setting ? setting->text(settings) : std::string();
 }
 
+std::map<std::string, std::string> given_topic_settings(const TopicSettings& settings) {
+  const TopicSettings built_in;
+  std::map<std::string, std::string> given;
+  for (const auto& setting : known_settings()) {
+    auto text = setting.text(settings);
+    if (text != setting.text(built_in)) given.emplace(setting.name, std::move(text));
+  }
+  return given;
+}
+
 std::optional<std::string> check_topic_name(std::string_view name) {
   if (name.empty()) return "a topic name is not empty";
   if (name.size() > 249) return "a topic name has at most 249 characters";

@@ -54,6 +54,10 @@ std::vector<SettingError> apply_topic_settings(TopicSettings& settings,
 /// The text form of one value, which set_topic_setting reads back.
 std::string topic_setting_text(const TopicSettings& settings, std::string_view name);
 
+/// Those that are not built in, by name, as text: apply_topic_settings() makes `settings` of the
+/// built-in ones and them.
+std::map<std::string, std::string> given_topic_settings(const TopicSettings& settings);
+
 /// Topic names: [A-Za-z0-9._-]{1,249}, neither "." nor "..", not starting with "__" (reserved for
 /// internal topics), nor with "-" (it would look like a flag). Returns the rule that is broken.
 std::optional<std::string> check_topic_name(std::string_view name);

@@ -203,6 +203,7 @@ std::vector<std::string> encode_in_parts(const PullImageResponse& response) {
   first.controller = response.controller;
   first.cluster_time = response.cluster_time;
   first.held_ms = response.held_ms;
+  first.topic_defaults = response.topic_defaults;
   Cutter<PullImageResponse> cutter(std::move(first));
   cut_list(cutter, &PullImageResponse::brokers, response);
   cut_list(cutter, &PullImageResponse::removed, response);

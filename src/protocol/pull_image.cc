@@ -151,7 +151,8 @@ bool read_response(const wire::PullImageResponse& from, PullImageResponse& to) {
          codec::read_all(from.deleting(), to.deleting, read_deleting) &&
          codec::read_all(from.damage(), to.damage, read_damage) &&
          read_time(from.cluster_time(), to.cluster_time) &&
-         codec::read_integer(from.held_ms(), to.held_ms);
+         codec::read_integer(from.held_ms(), to.held_ms) &&
+         codec::read_settings(from.topic_defaults(), to.topic_defaults);
 }
 
 void write_response(const PullImageResponse& from, wire::PullImageResponse& to) {
@@ -167,6 +168,7 @@ void write_response(const PullImageResponse& from, wire::PullImageResponse& to) 
   codec::write_all(from.damage, *to.mutable_damage(), write_damage);
   if (from.cluster_time != ClusterTime()) write_time(from.cluster_time, *to.mutable_cluster_time());
   to.set_held_ms(static_cast<std::uint64_t>(from.held_ms));
+  codec::write_settings(from.topic_defaults, *to.mutable_topic_defaults());
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ struct ImagePartition {
 struct ImageTopic {
   std::string name;
   base::Uuid id;
-  std::map<std::string, std::string> overrides;  ///< as text; each broker adds its defaults
+  std::map<std::string, std::string> overrides;  ///< as text
   std::vector<ImagePartition> partitions;        ///< all of them, ascending
   /// Clients are not shown the partitions from this number on: their replicas are being made, and
   /// may be taken back. -1: none.
@@ -101,6 +101,9 @@ struct PullImageResponse {
   std::vector<ImageDamage> damage;
   ClusterTime cluster_time;
   std::int64_t held_ms = 0;  ///< between the request's arrival and this answer
+  /// Of topics that have no override, where it is not the built-in value: the controller's own, so
+  /// that a topic has the same settings on all brokers.
+  std::map<std::string, std::string> topic_defaults;
   friend bool operator==(const PullImageResponse&, const PullImageResponse&) = default;
 };
 

@@ -78,7 +78,7 @@ struct DescribeTopicsRequest {
 struct TopicSetting {
   std::string name;
   std::string value;
-  std::string origin;  ///< "topic", "broker.toml", "built-in"
+  std::string origin;  ///< "topic", "broker.toml" (the controller's), "built-in"
   friend bool operator==(const TopicSetting&, const TopicSetting&) = default;
 };
 /// A follower as the leader has heard of it.

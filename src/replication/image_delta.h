@@ -1,7 +1,6 @@
 #pragma once
 
 #include "metadata/cluster_image.h"
-#include "model/topic_settings.h"
 #include "protocol/pull_image.h"
 
 namespace mq::replication {
@@ -16,10 +15,8 @@ namespace mq::replication {
 ///
 /// A partition never goes back: of what `current` and the answer say about it, the one with the
 /// higher leader epoch and version is kept (C2). A topic whose node in the metadata is damaged
-/// stays as it was: nobody else is given its partitions meanwhile. Settings are `defaults` with the
-/// topic's own on top.
-[[nodiscard]] metadata::ImagePtr apply(const metadata::ImagePtr& current,
-                                       const protocol::PullImageResponse& answer,
-                                       const model::TopicSettings& defaults);
+/// stays as it was: nobody else is given its partitions meanwhile.
+[[nodiscard]] metadata::ImagePtr next_image(const metadata::ImagePtr& current,
+                                            const protocol::PullImageResponse& answer);
 
 }  // namespace mq::replication

@@ -107,15 +107,38 @@ bool ImagePuller::take(const protocol::PullImageResponse& answer) {
     snapshot_wanted_ = false;
     return true;
   }
-  auto image = apply(view_.image(), answer, config_.topic_defaults);
+  auto image = next_image(view_.image(), answer);
   if (!image) {
     snapshot_wanted_ = true;
     return fail(fmt::format("an answer of version {}, base {}, does not follow version {}",
                             answer.version, answer.base_version, view_.version()));
   }
   snapshot_wanted_ = false;
+  compare_defaults(answer);
   view_.publish(std::move(image));
   return true;
+}
+
+/// Here they matter once this broker is the controller.
+void ImagePuller::compare_defaults(const protocol::PullImageResponse& answer) {
+  model::TopicSettings in_force;
+  for (const auto& [name, value] : answer.topic_defaults)
+    (void)model::set_topic_setting(in_force, name, value);
+  std::vector<std::string> differences;
+  for (const auto& name : model::topic_setting_names()) {
+    const auto here = model::topic_setting_text(config_.topic_defaults, name);
+    const auto there = model::topic_setting_text(in_force, name);
+    if (here != there) differences.push_back(fmt::format("{} is {}, not {}", name, there, here));
+  }
+  auto differing = differences.empty()
+                       ? std::string()
+                       : fmt::format(
+                             "[topic.defaults] of the controller, broker {}, are in force, "
+                             "and differ from those here: {}",
+                             answer.controller, fmt::join(differences, ", "));
+  if (differing == differing_) return;
+  differing_ = std::move(differing);
+  if (!differing_.empty()) base::log_warning("metadata", "{}", differing_);
 }
 
 bool ImagePuller::fail(std::string why) {

@@ -12,7 +12,7 @@ namespace mq::replication {
 
 struct ImagePullerConfig {
   model::BrokerId broker;
-  model::TopicSettings topic_defaults;
+  model::TopicSettings topic_defaults;             ///< of this broker
   base::Duration wait{std::chrono::seconds(2)};    ///< of one long poll
   base::Duration margin{std::chrono::seconds(3)};  ///< behind it the controller counts as silent
 };
@@ -43,6 +43,9 @@ class ImagePuller {
   [[nodiscard]] const std::string& trouble() const noexcept { return trouble_; }
   /// The same, with since when, once it has lasted so long that it is no election.
   [[nodiscard]] std::string complaint() const;
+  /// How this broker's topic defaults differ from the controller's, which are in force; empty: they
+  /// do not.
+  [[nodiscard]] const std::string& differing_defaults() const noexcept { return differing_; }
   asio::awaitable<void> stop();
 
  private:
@@ -50,6 +53,7 @@ class ImagePuller {
   asio::awaitable<bool> pull();
   bool take(const protocol::PullImageResponse& answer);
   void take_time(const protocol::PullImageResponse& answer, base::TimePoint sent);
+  void compare_defaults(const protocol::PullImageResponse& answer);
   asio::awaitable<void> pause();
   [[nodiscard]] bool may_pull() const;
   bool fail(std::string why);
@@ -67,6 +71,7 @@ class ImagePuller {
   std::string trouble_;
   base::TimePoint trouble_since_{};
   bool trouble_told_ = false;
+  std::string differing_;
   std::function<void(const protocol::ClusterTime&, base::TimePoint)> cluster_time_;
   base::WaitList changed_;
   base::TaskGroup tasks_;

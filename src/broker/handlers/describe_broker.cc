@@ -61,6 +61,8 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
   response.lease_lost = !membership.has_lease(core.home->now());
   if (membership.leader()) response.controller = membership.leader()->broker.value();
   for (const auto& line : membership.warnings()) response.warnings.push_back(line);
+  if (const auto& differ = membership.differing_defaults(); !differ.empty())
+    response.warnings.push_back(differ);
   describe_damaged_followers(core, *core.image(), response);
   if (const auto why = membership.image_trouble(); !why.empty())
     response.alerts.push_back({"images", 3, fmt::format("broker {}: {}", core.id, why)});

@@ -19,13 +19,12 @@ struct Known {
   OwnReports reports;
 };
 
-std::string origin_of(const Core& core, const metadata::TopicInfo& topic,
-                      const std::string& setting) {
+/// "broker.toml": the controller's.
+std::string origin_of(const metadata::TopicInfo& topic, const std::string& setting) {
   if (topic.overrides.contains(setting)) return "topic";
-  const model::TopicSettings built_in;
-  const bool differs = model::topic_setting_text(core.topic_defaults, setting) !=
-                       model::topic_setting_text(built_in, setting);
-  return differs ? "broker.toml" : "built-in";
+  // In force is what follows from the number of replicas; one of broker.toml is an override.
+  if (setting == "min_isr") return "built-in";
+  return model::given_topic_settings(topic.settings).contains(setting) ? "broker.toml" : "built-in";
 }
 
 protocol::FollowerDescription describe(const replication::Isr::Follower& follower,
@@ -93,8 +92,8 @@ protocol::TopicDescription describe(const Known& known, const metadata::TopicInf
   out.name = topic.name;
   out.id = topic.id;
   for (const auto& setting : model::topic_setting_names())
-    out.settings.push_back({setting, model::topic_setting_text(topic.settings, setting),
-                            origin_of(known.core, topic, setting)});
+    out.settings.push_back(
+        {setting, model::topic_setting_text(topic.settings, setting), origin_of(topic, setting)});
   for (const auto& assignment : topic.visible())
     out.partitions.push_back(describe(known, topic, assignment));
   return out;

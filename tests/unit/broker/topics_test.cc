@@ -81,6 +81,28 @@ TEST_P(TopicsTest, ListAndDescribeCountWhatIsThere) {
   }
 }
 
+TEST(TopicDefaults, SettingsOfBrokerTomlAreInForceAndNamedAsSuch) {
+  BrokerWorld world;
+  world.config.topic_defaults.segment_bytes = std::uint64_t{64} << 20;
+  ASSERT_TRUE(world.start()) << world.broker->refusal().text;
+  world.create_topic("orders", 1, "memory");
+  auto client = world.connect();
+  client.hello();
+  protocol::DescribeTopicsRequest request;
+  request.names = {"orders"};
+  const auto answer = client.call(ApiKey::describe_topics, protocol::encode(request));
+  const auto described = protocol::decode_describe_topics_response(answer.header_bytes());
+  ASSERT_TRUE(described);
+  ASSERT_EQ(described->topics.size(), 1U);
+  std::map<std::string, std::pair<std::string, std::string>> settings;
+  for (const auto& setting : described->topics[0].settings)
+    settings[setting.name] = {setting.value, setting.origin};
+  EXPECT_EQ(settings["durability"], std::pair(std::string("memory"), std::string("topic")));
+  EXPECT_EQ(settings["segment.bytes"], std::pair(std::string("64MiB"), std::string("broker.toml")));
+  EXPECT_EQ(settings["min_isr"], std::pair(std::string("1"), std::string("built-in")));
+  EXPECT_EQ(settings["segment.age"], std::pair(std::string("1w"), std::string("built-in")));
+}
+
 TEST_P(TopicsTest, TheBrokerDescribesItself) {
   world.create_topic("orders", 4);
   auto one = client();

@@ -36,11 +36,11 @@ class ImageLogTest : public ::testing::Test {
 
   mq::testing::Simulator simulator_{1};
   mq::testing::SimRuntime runtime_{simulator_};
-  ImageLog log_{runtime_, 4};
+  ImageLog log_{runtime_, 4, {}};
 };
 
 TEST_F(ImageLogTest, VersionsAreAboveThoseOfEveryEarlierController) {
-  const ImageLog earlier(runtime_, 3);
+  const ImageLog earlier(runtime_, 3, {});
   put(1, "a");
   EXPECT_EQ(log_.image()->version(), (std::uint64_t{5} << 32) + 1);
   EXPECT_GT(log_.next_version(), earlier.next_version() + 0xfffffff0);
@@ -68,6 +68,24 @@ TEST_F(ImageLogTest, WhoHasAnImageGetsWhatIsDifferent) {
   ASSERT_EQ(answer.topics.size(), 1u);
   EXPECT_EQ(answer.topics[0].name, "b");
   EXPECT_EQ(answer.removed, std::vector{uuid(1)});
+}
+
+TEST_F(ImageLogTest, TopicsComeWithTheDefaultsThatAreNotBuiltIn) {
+  model::TopicSettings defaults;
+  defaults.durability = model::Durability::memory;
+  ImageLog log(runtime_, 4, defaults);
+  for (const std::uint64_t n : {1, 2}) {
+    metadata::ImageChange change;
+    change.topics = {topic(n, "a" + std::to_string(n))};
+    const auto before = log.image();
+    const metadata::ClusterImage empty(uuid(99), model::BrokerId(1), {}, {}, 0);
+    log.publish((before ? *before : empty).with(std::move(change), log.next_version()), {uuid(n)});
+  }
+  const std::map<std::string, std::string> told{{"durability", "memory"}};
+  EXPECT_EQ(log.answer(0).topic_defaults, told);
+  const auto change = log.answer(log.image()->version() - 1);
+  EXPECT_NE(change.base_version, 0u);
+  EXPECT_EQ(change.topic_defaults, told);
 }
 
 TEST_F(ImageLogTest, ATopicMadeAgainUnderItsNameIsGoneAndNew) {

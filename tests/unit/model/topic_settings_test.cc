@@ -18,6 +18,19 @@ TEST(TopicSettings, TextOfEverySettingReadsBack) {
   EXPECT_EQ(copy, settings);
 }
 
+TEST(TopicSettings, GivenAreThoseThatAreNotBuiltIn) {
+  TopicSettings settings;
+  EXPECT_TRUE(given_topic_settings(settings).empty());
+  settings.retention_age = std::chrono::hours(1);
+  settings.unclean_election = true;
+  const auto given = given_topic_settings(settings);
+  EXPECT_THAT(given, ::testing::ElementsAre(::testing::Pair("retention.age", "1h"),
+                                            ::testing::Pair("unclean_election", "true")));
+  TopicSettings copy;
+  EXPECT_TRUE(apply_topic_settings(copy, given).empty());
+  EXPECT_EQ(copy, settings);
+}
+
 TEST(TopicSettings, UncleanElectionIsTrueOrFalse) {
   TopicSettings settings;
   EXPECT_EQ(topic_setting_text(settings, "unclean_election"), "false");

@@ -208,7 +208,8 @@ inline PullImageResponse sample(PullImageResponse*) {
           {{sample_uuid(6), {1, 3}}, {sample_uuid(8), {}}},
           {{"/topics/lost", "lost", "it does not parse"}, {"/topics/%", "", "no topic"}},
           {ClockVerdict::agreed, 1'800'000'000'456, 0, 3},
-          1'999};
+          1'999,
+          {{"durability", "memory"}, {"segment.bytes", "64MiB"}}};
 }
 inline ReportReplicasRequest sample(ReportReplicasRequest*) {
   return {sample_request_envelope(),

@@ -37,6 +37,7 @@ class ImagePullerTest : public ::testing::Test {
     }
     response.version = newest;
     response.controller = 1;
+    response.topic_defaults = topic_defaults;
     response.cluster_time = cluster_time;
     if (request.have_version == newest) response.held_ms = held.value_or(config.wait) / 1ms;
     if (request.have_version == newest) return response;
@@ -61,6 +62,7 @@ class ImagePullerTest : public ::testing::Test {
   testing::ScriptedController link{runtime};
   ClusterView view{runtime};
   const ImagePullerConfig config{.broker = model::BrokerId(2)};
+  std::map<std::string, std::string> topic_defaults;
   ImagePuller puller{config, link, view, runtime};
   std::uint64_t newest = version(1, 1);
   bool applies_at_once = true;
@@ -84,6 +86,22 @@ TEST_F(ImagePullerTest, NothingIsPulledBeforeTheRegistration) {
   EXPECT_EQ(link.pulls[0].broker, 2);
   EXPECT_EQ(link.pulls[0].broker_epoch, 7);
   EXPECT_EQ(link.pulls[0].have_version, 0U);
+}
+
+TEST_F(ImagePullerTest, TopicDefaultsOtherThanTheControllersAreNamed) {
+  begin();
+  run_for(1s);
+  EXPECT_EQ(puller.differing_defaults(), "");
+  topic_defaults = {{"durability", "memory"}, {"segment.bytes", "64MiB"}};
+  publish(version(2, 1));
+  run_for(1s);
+  EXPECT_EQ(puller.differing_defaults(),
+            "[topic.defaults] of the controller, broker 1, are in force, and differ from those "
+            "here: durability is memory, not disk, segment.bytes is 64MiB, not 128MiB");
+  topic_defaults.clear();
+  publish(version(3, 1));
+  run_for(1s);
+  EXPECT_EQ(puller.differing_defaults(), "");
 }
 
 TEST_F(ImagePullerTest, ChangesFollowInOneLongPollAfterTheOther) {
