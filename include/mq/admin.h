@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,8 @@ struct BrokerDescription {
   std::int32_t controller = -1;    ///< whom this broker takes for it; -1: nobody
   std::int64_t broker_epoch = -1;  ///< of its registration
   std::string rack;
+  /// How far its wall clock is ahead of the median of all brokers'; nothing: not compared.
+  std::optional<Duration> clock_ahead;
   std::string metadata_trouble;  ///< what keeps the metadata store from answering; empty: nothing
   bool lease_lost = false;  ///< the metadata store has not confirmed the broker's session of late
   std::vector<BrokerAlert> alerts;  ///< what the numbers here do not say already

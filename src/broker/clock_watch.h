@@ -20,6 +20,8 @@ class ClockWatch {
   void note(const protocol::ClusterTime& time, base::TimePoint at);
   /// What is wrong, what that means and what to do; empty: nothing.
   [[nodiscard]] std::string alarm() const;
+  /// How far the clock is ahead of the median of all; nothing: it was not compared.
+  [[nodiscard]] std::optional<std::int64_t> ahead_ms() const { return clock_.ahead_ms(home_); }
 
  private:
   enum class State : std::uint8_t { well, off, split, unknown };

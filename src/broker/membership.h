@@ -105,6 +105,9 @@ class Membership {
   }
   /// What is wrong with this broker's clock, or with all of them; empty: nothing.
   [[nodiscard]] std::string clock_trouble() const { return clock_watch_.alarm(); }
+  [[nodiscard]] std::optional<std::int64_t> clock_ahead_ms() const {
+    return clock_watch_.ahead_ms();
+  }
   [[nodiscard]] const std::vector<std::string>& warnings() const noexcept {
     return member_.warnings();
   }

@@ -85,6 +85,7 @@ bool read_numbers(const wire::DescribeBrokerResponse& from, DescribeBrokerRespon
   to.resident_bytes = from.resident_bytes();
   to.recovery_bytes_read = from.recovery_bytes_read();
   to.lease_lost = from.lease_lost();
+  if (from.clock_compared()) to.clock_ahead_ms = from.clock_ahead_ms();
   return codec::read_integer(from.uptime_ms(), to.uptime_ms) &&
          codec::read_integer(from.process_id(), to.process_id) &&
          codec::read_integer(from.cpu_user_ms(), to.cpu_user_ms) &&
@@ -119,6 +120,8 @@ void write_numbers(const DescribeBrokerResponse& from, wire::DescribeBrokerRespo
   to.set_controller(from.controller);
   to.set_broker_epoch(from.broker_epoch);
   to.set_lease_lost(from.lease_lost);
+  to.set_clock_compared(from.clock_ahead_ms.has_value());
+  to.set_clock_ahead_ms(from.clock_ahead_ms.value_or(0));
 }
 
 bool read_response(const wire::DescribeBrokerResponse& from, DescribeBrokerResponse& to) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,8 @@ struct DescribeBrokerResponse {
   std::int32_t controller = -1;    ///< whom this broker takes for it; -1: nobody
   std::int64_t broker_epoch = -1;  ///< of its registration
   std::string rack;
+  /// How far its wall clock is ahead of the median of the brokers'; nothing: not compared.
+  std::optional<std::int64_t> clock_ahead_ms;
   std::string metadata_trouble;  ///< what keeps the metadata store from answering; empty: nothing
   bool lease_lost = false;       ///< the store has not confirmed the broker's session of late
   std::vector<std::string> warnings;  ///< lines that `mqctl status` repeats

@@ -66,6 +66,7 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
   describe_damaged_followers(core, *core.image(), response);
   if (const auto why = membership.image_trouble(); !why.empty())
     response.alerts.push_back({"images", 3, fmt::format("broker {}: {}", core.id, why)});
+  response.clock_ahead_ms = membership.clock_ahead_ms();
   if (auto why = membership.clock_trouble(); !why.empty())
     response.alerts.push_back({"clocks", 3, std::move(why)});
   if (!response.metadata_trouble.empty()) {

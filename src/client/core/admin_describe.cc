@@ -95,6 +95,7 @@ BrokerDescription to_public(const protocol::DescribeBrokerResponse& from, std::s
   to.controller = from.controller;
   to.broker_epoch = from.broker_epoch;
   to.rack = from.rack;
+  if (from.clock_ahead_ms) to.clock_ahead = Duration(*from.clock_ahead_ms);
   to.metadata_trouble = from.metadata_trouble;
   to.lease_lost = from.lease_lost;
   for (const auto& alert : from.alerts)

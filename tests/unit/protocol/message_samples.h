@@ -177,6 +177,7 @@ inline DescribeBrokerResponse sample(DescribeBrokerResponse*) {
   response.controller = 3;
   response.broker_epoch = 17;
   response.rack = "row-b";
+  response.clock_ahead_ms = -86'400'000;
   response.metadata_trouble = "ZooKeeper does not answer";
   response.lease_lost = true;
   response.alerts = {{"damage", 2, "a node does not parse"}, {"images", 3, "they are refused"}};

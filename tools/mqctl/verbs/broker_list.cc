@@ -10,6 +10,9 @@
 namespace mq::mqctl {
 namespace {
 
+/// Of the alarms the one that the list says more about.
+constexpr std::string_view kClockCheck = "clocks";
+
 /// "up", "away" (not in the cluster) or "silent" (in the cluster, and does not answer).
 std::string state_of(const ClusterDescription& cluster, std::int32_t id,
                      const Result<BrokerDescription>& broker) {
@@ -28,6 +31,8 @@ std::string note_of(const ClusterDescription& cluster, std::int32_t id,
   if (!broker->metadata_trouble.empty()) add(broker->metadata_trouble);
   if (broker->partitions_not_serving > 0)
     add(fmt::format("{} not served", counted(broker->partitions_not_serving, "partition")));
+  for (const auto& alert : broker->alerts)
+    add(alert.check == kClockCheck ? "clock " + clock_text(*broker) : alert.check + " alarm");
   if (!broker->warnings.empty()) add(counted(broker->warnings.size(), "warning"));
   return note;
 }
@@ -107,6 +112,9 @@ Exit describe(Context& context) {
         broker.lease_lost ? ", its session not confirmed of late" : "",
         broker.controller < 0 ? "none" : fmt::format("broker {}", broker.controller),
         broker.controller == id ? " (this one)" : ""));
+    report.text(fmt::format("    clock: {}\n", clock_text(broker)));
+    for (const auto& alert : broker.alerts)
+      report.text(fmt::format("    alarm: {}: {}\n", alert.check, alert.text));
     if (context.globals.verbose) report.text(counters_text(broker));
   }
   return report.finish();
@@ -129,7 +137,7 @@ Command broker_list_command() {
 
 Command broker_describe_command() {
   return {.path = "broker describe",
-          .summary = "Shows a broker: its disks, partitions, registration and warnings",
+          .summary = "Shows a broker: its disks, partitions, registration, clock and warnings",
           .details = "-v adds every counter.",
           .examples = {"mqctl broker describe 1", "mqctl broker describe 1 2 -o json"},
           .positionals = {{.name = "BROKER",

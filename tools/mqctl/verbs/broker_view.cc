@@ -26,8 +26,10 @@ const char* const kBrokerShape =
     R"("partitions":"int","partitions_led":"int","partitions_not_serving":"int",)"
     R"("partitions_damaged":"int","partitions_recovering":"int","recovery_bytes_read":"int",)"
     R"("controller":"int","broker_epoch":"int","metadata_trouble":"string|null",)"
-    R"("lease_lost":"bool","disks":[{"path":"string","state":"string","bytes_used":"int",)"
-    R"("bytes_free":"int","bytes_total":"int","partitions":"int"}],"warnings":["string"],)"
+    R"("lease_lost":"bool","clock_ahead_ms":"int|null","disks":[{"path":"string",)"
+    R"("state":"string","bytes_used":"int","bytes_free":"int","bytes_total":"int",)"
+    R"("partitions":"int"}],"alerts":[{"check":"string","level":"int","text":"string"}],)"
+    R"("warnings":["string"],)"
     R"("counters":{"NAME":"int"}})";
 
 std::string address_of(const ClusterDescription& cluster, std::int32_t id) {
@@ -74,6 +76,12 @@ Value broker_value(const BrokerDescription& broker) {
                   .set("partitions", disk.partitions));
   Value counters = Value::object();
   for (const auto& [name, value] : broker.counters) counters.set(name, value);
+  Value alerts = Value::array();
+  for (const auto& alert : broker.alerts)
+    alerts.add(Value::object()
+                   .set("check", alert.check)
+                   .set("level", alert.level)
+                   .set("text", alert.text));
   Value warnings = Value::array();
   for (const auto& warning : broker.warnings) warnings.add(warning);
   return Value::object()
@@ -101,7 +109,10 @@ Value broker_value(const BrokerDescription& broker) {
       .set("metadata_trouble",
            broker.metadata_trouble.empty() ? Value() : Value(broker.metadata_trouble))
       .set("lease_lost", broker.lease_lost)
+      .set("clock_ahead_ms",
+           broker.clock_ahead ? Value(std::int64_t{broker.clock_ahead->count()}) : Value())
       .set("disks", std::move(disks))
+      .set("alerts", std::move(alerts))
       .set("warnings", std::move(warnings))
       .set("counters", std::move(counters));
 }
@@ -119,6 +130,14 @@ std::string broker_text(const BrokerDescription& broker) {
                         base::format_bytes(disk.bytes_used), counted(disk.partitions, "partition"));
   for (const auto& warning : broker.warnings) text += fmt::format("    warning: {}\n", warning);
   return text;
+}
+
+std::string clock_text(const BrokerDescription& broker) {
+  if (!broker.clock_ahead) return "not compared with another broker's";
+  const auto off = std::chrono::abs(*broker.clock_ahead);
+  if (off < std::chrono::seconds(1)) return "within 1 s of the median of all";
+  return fmt::format("{} {} the median of all", format_age(off),
+                     *broker.clock_ahead > Duration(0) ? "ahead of" : "behind");
 }
 
 std::string counters_text(const BrokerDescription& broker) {

@@ -27,6 +27,8 @@ std::string percent_full(const DiskDescription& disk);
 Value broker_value(const BrokerDescription& broker);
 /// Its lines in `status` and `broker describe`.
 std::string broker_text(const BrokerDescription& broker);
+/// Of its wall clock: "within 1 s of the median of all", "1d0h ahead of the median of all".
+std::string clock_text(const BrokerDescription& broker);
 std::string counters_text(const BrokerDescription& broker);
 /// The shape of broker_value().
 extern const char* const kBrokerShape;
