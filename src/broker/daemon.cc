@@ -44,7 +44,7 @@ Daemon::Daemon(config::LoadedConfig loaded, std::string config_file)
   for (std::size_t i = 0; i < workers; ++i)
     runtimes_.push_back(std::make_unique<base::RealRuntime>());
   network_ = std::make_unique<base::AsioNetwork>(*runtimes_.front());
-  metadata_executor_ = std::make_unique<base::ThreadDiskExecutor>(1);
+  metadata_executor_ = std::make_unique<base::ThreadDiskExecutor>(1, "mq-metadata");
   for (std::size_t i = 0; i < config_.disks.size(); ++i)
     disk_executors_.push_back(std::make_unique<DiskExecutors>());
   stop_asked_list_ = std::make_unique<base::WaitList>(*runtimes_.front());
@@ -118,7 +118,8 @@ int Daemon::run() {
   {
     std::vector<std::unique_ptr<base::RuntimeThread>> threads;
     for (std::size_t i = 1; i < runtimes_.size(); ++i)
-      threads.push_back(std::make_unique<base::RuntimeThread>(*runtimes_[i]));
+      threads.push_back(
+          std::make_unique<base::RuntimeThread>(*runtimes_[i], fmt::format("mq-worker-{}", i)));
     home.run();
   }
   broker_.reset();

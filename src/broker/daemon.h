@@ -54,9 +54,9 @@ class Daemon {
   std::string metadata_trouble_;
   struct DiskExecutors {
     base::ThreadDiskExecutor work{kWorkThreads};
-    base::ThreadDiskExecutor cold_reads{storage::ColdReads::kTurnsMax};
-    base::ThreadDiskExecutor appends{4};
-    base::ThreadDiskExecutor syncs{8};
+    base::ThreadDiskExecutor cold_reads{storage::ColdReads::kTurnsMax, "mq-read"};
+    base::ThreadDiskExecutor appends{4, "mq-append"};
+    base::ThreadDiskExecutor syncs{8, "mq-sync"};
   };
   /// The journal, the flusher, write-behind, and one for all that is short.
   static constexpr std::size_t kWorkThreads = 4;

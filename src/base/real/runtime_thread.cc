@@ -2,10 +2,14 @@
 
 #include <sched.h>
 
+#include "base/real/thread_name.h"
+
 namespace mq::base {
 
-RuntimeThread::RuntimeThread(RealRuntime& runtime)
-    : runtime_(runtime), thread_([this] { runtime_.run(); }) {}
+RuntimeThread::RuntimeThread(RealRuntime& runtime, const std::string& name)
+    : runtime_(runtime), thread_([this] { runtime_.run(); }) {
+  name_thread(thread_, name);
+}
 
 RuntimeThread::~RuntimeThread() {
   runtime_.stop();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <thread>
 
 #include "base/real/real_runtime.h"
@@ -10,7 +11,8 @@ namespace mq::base {
 /// queued is left where it is.
 class RuntimeThread {
  public:
-  explicit RuntimeThread(RealRuntime& runtime);
+  /// `name` is what the system shows of it (top -H), at most 15 characters.
+  explicit RuntimeThread(RealRuntime& runtime, const std::string& name = "mq-worker");
   ~RuntimeThread();
   RuntimeThread(const RuntimeThread&) = delete;
   RuntimeThread& operator=(const RuntimeThread&) = delete;

@@ -1,9 +1,14 @@
 #include "base/real/thread_disk_executor.h"
 
+#include "base/real/thread_name.h"
+
 namespace mq::base {
 
-ThreadDiskExecutor::ThreadDiskExecutor(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { loop(); });
+ThreadDiskExecutor::ThreadDiskExecutor(std::size_t threads, const std::string& name) {
+  for (std::size_t i = 0; i < threads; ++i) {
+    threads_.emplace_back([this] { loop(); });
+    name_thread(threads_.back(), name);
+  }
 }
 
 ThreadDiskExecutor::~ThreadDiskExecutor() {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -11,10 +12,10 @@
 namespace mq::base {
 
 /// A fixed number of threads that take work in order of arrival. The destructor runs what is
-/// queued, then joins.
+/// queued, then joins. What the system shows of them (top -H) is `name`, at most 15 characters.
 class ThreadDiskExecutor final : public DiskExecutor {
  public:
-  explicit ThreadDiskExecutor(std::size_t threads);
+  explicit ThreadDiskExecutor(std::size_t threads, const std::string& name = "mq-disk");
   ~ThreadDiskExecutor() override;
   void submit(std::function<void()> work) override;
 

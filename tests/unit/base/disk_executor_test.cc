@@ -1,7 +1,9 @@
 #include "base/disk_executor.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -46,6 +48,15 @@ TEST(ThreadDiskExecutor, OneThreadKeepsTheOrder) {
   }
   ASSERT_EQ(order.size(), 100u);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(ThreadDiskExecutor, ItsThreadsCarryItsName) {
+  std::array<char, 16> name{};
+  {
+    ThreadDiskExecutor disk(1, "mq-append-and-more");
+    disk.submit([&] { ::pthread_getname_np(::pthread_self(), name.data(), name.size()); });
+  }
+  EXPECT_STREQ(name.data(), "mq-append-and-m");
 }
 
 TEST(SimDiskExecutor, WorkTakesSimulatedTimeInThisThread) {
