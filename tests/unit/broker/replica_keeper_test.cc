@@ -64,8 +64,8 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
   /// The first batch of its log cannot be read any more, and somebody has seen that.
   void damage_the_log() {
     for (const auto& path : world.disk.files_below("/data")) {
-      if (path.find(id.text()) != std::string::npos && path.ends_with(".log"))
-        ASSERT_TRUE(world.disk.flip_synced(path, 100, std::byte{1}));
+      if (path.find(id.text()) == std::string::npos || !path.ends_with(".log")) continue;
+      world.disk.flip(path, 100, std::byte{1});
     }
     auto* const log = core().disks->find(id);
     const auto read = testing::run(

@@ -147,7 +147,7 @@ TEST(ImageDelta, WhatATopicDoesNotSayIsTheControllersDefault) {
   // The next controller's are in force for all.
   image = next_image(image, snapshot(version(2, 1), {own, plain}));
   ASSERT_TRUE(image);
-  EXPECT_EQ(image->find_topic("plain")->settings, model::TopicSettings());
+  EXPECT_EQ(image->find_topic("plain")->settings.durability, model::Durability::disk);
 }
 
 TEST(ImageDelta, AnUnknownSettingLeavesTheOthersInForce) {
