@@ -65,6 +65,22 @@ Result<void> BatchScanner::next() {
   return classify();
 }
 
+bool BatchScanner::step_over() noexcept {
+  if (at_end_ || state_ != BatchState::bad_body_crc) return false;
+  state_ = BatchState::good;
+  expected_ = model::Offset();
+  return true;
+}
+
+Result<void> BatchScanner::step_over_below(model::Offset start) {
+  const BatchState damage = state_;
+  while (step_over()) {
+    MQ_TRY_VOID(next());
+  }
+  if (is_good() && view_.base_offset() > start) state_ = damage;
+  return {};
+}
+
 base::Bytes BatchScanner::window() const noexcept {
   return base::Bytes(buffer_.bytes().first(loaded_)).subspan(position_ - loaded_from_);
 }

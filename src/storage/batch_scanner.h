@@ -47,6 +47,13 @@ class BatchScanner {
   /// unsupported. An error is the disk's.
   Result<void> next();
   [[nodiscard]] bool at_end() const noexcept { return at_end_; }
+  /// Has next() go on behind a batch of which only the body is damaged: how long it is, is known.
+  /// False: it is in another state.
+  bool step_over() noexcept;
+  /// The same as often as it takes, where all that was damaged may lie below `start`; is_good() if
+  /// it does.
+  Result<void> step_over_below(model::Offset start);
+  [[nodiscard]] bool is_good() const noexcept { return !at_end_ && state_ == BatchState::good; }
 
   [[nodiscard]] BatchState state() const noexcept { return state_; }
   /// Of the batch that next() went to.

@@ -12,10 +12,11 @@ using model::PartitionId;
 
 /// What is left of a damaged log.
 struct LocalDisk::Remains {
-  Remains(base::FileSystem& files, const std::string& directory) : sound(files, directory) {}
+  Remains(base::FileSystem& files, const std::string& directory, Offset start)
+      : sound(files, directory, start), log_start(start) {}
 
   SoundSegments sound;
-  Offset log_start{0};
+  const Offset log_start;
   /// Something of it can stay. Not so without its beginning: the log would begin later than its
   /// leader's, and as a leader take along what the others have there.
   [[nodiscard]] bool any() const {
@@ -40,12 +41,12 @@ asio::awaitable<Result<Offset>> LocalDisk::replace_damaged(LogSpec spec, Offset 
     kept_[spec.id] = flusher_->reached(*old->sync_state());
   co_await close_log(old);
   MQ_CO_TRY_VOID(may_replace(spec.id));
-  Remains remains(state_->files, path_of(spec.id.text()));
+  const auto known = kept_.find(spec.id);
+  const auto log_start = known == kept_.end() ? Offset(0) : known->second.log_start_offset;
+  Remains remains(state_->files, path_of(spec.id.text()), log_start);
   if (keep == Keep::sound_segments) {
     MQ_CO_TRY_VOID(co_await look_for_remains(remains));
   }
-  if (const auto known = kept_.find(spec.id); known != kept_.end())
-    remains.log_start = known->second.log_start_offset;
   if (!remains.any()) {
     MQ_CO_TRY_VOID(co_await replace_all(spec, start));
     co_return start;

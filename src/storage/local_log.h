@@ -22,6 +22,7 @@ namespace mq::storage {
 /// A segment that is no longer written and durable in its file.
 struct FinishedSegment {
   model::Offset base;
+  model::Offset start;  ///< what lies below is given to nobody: the log begins there
   std::uint64_t bytes = 0;
 };
 

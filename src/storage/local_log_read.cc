@@ -270,6 +270,8 @@ void LocalLog::report_scrub_damage(const model::DamagedPlace& place, const std::
 
 void LocalLog::note_damage(const model::DamagedPlace& place, const std::string& what) {
   if (MQ_MUTANT("damage_not_noted")) return;
+  // Nobody is given what lies below the start, but who reads near it comes by.
+  if (place.end != Offset() && place.end <= log_start_) return;
   const auto [known, fresh] = damage_.emplace(place.segment, place);
   if (!fresh && known->second.position < place.position) return;
   if (!fresh && known->second.position == place.position) {

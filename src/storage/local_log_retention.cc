@@ -111,7 +111,7 @@ std::vector<FinishedSegment> LocalLog::finished_segments() const {
   if (failure()) return finished;
   const Offset synced = flusher_->recovery_point(*sync_).segment_base;
   for (const auto& sealed : sealed_) {
-    if (sealed.end <= synced) finished.push_back({sealed.base, sealed.bytes});
+    if (sealed.end <= synced) finished.push_back({sealed.base, log_start_, sealed.bytes});
   }
   return finished;
 }

@@ -171,9 +171,14 @@ Result<void> ProducerRecovery::scan_segment(std::size_t i, std::uint64_t positio
     MQ_TRY_VOID(scanner.next());
     if (scanner.at_end()) return {};
     if (scanner.state() != BatchState::good) {
-      found_.problem = fmt::format("{} position {}: {}", segment_file_name(base),
-                                   scanner.position(), state_name(scanner.state()));
-      return {};
+      auto problem = fmt::format("{} position {}: {}", segment_file_name(base), scanner.position(),
+                                 state_name(scanner.state()));
+      // What was trimmed away may be damaged, and is forgotten anyway.
+      MQ_TRY_VOID(scanner.step_over_below(spec_.log_start_offset));
+      if (!scanner.is_good()) {
+        found_.problem = std::move(problem);
+        return {};
+      }
     }
     found_.table.note(scanner.view());
     found_.last_batch = {base, scanner.position(), scanner.view().stamp_crc()};

@@ -56,22 +56,33 @@ struct Scrubber::Turn {
     const std::uint64_t from = at;
     while (!ended && at - from < kTurnBytes) {
       MQ_TRY_VOID(scanner->next());
-      if (scanner->at_end()) {
-        ended = true;
-      } else if (scanner->state() != BatchState::good &&
-                 scanner->state() != BatchState::unsupported) {
-        damage = std::string(state_name(scanner->state()));
-        damage_at = scanner->position();
-        ended = true;
-      } else {
-        at = scanner->position() + scanner->batch_bytes();
-        // Of a batch in a format of a newer mq nobody knows how many records it has.
-        const bool known = scanner->state() == BatchState::good;
-        next = known ? scanner->view().end_offset() : Offset();
+      ended = scanner->at_end();
+      if (!ended && scanner->state() != BatchState::good &&
+          scanner->state() != BatchState::unsupported) {
+        MQ_TRY_VOID(look_at_damage());
       }
+      if (ended) break;
+      at = scanner->position() + scanner->batch_bytes();
+      // Of a batch in a format of a newer mq nobody knows how many records it has.
+      const bool known = scanner->state() == BatchState::good;
+      next = known ? scanner->view().end_offset() : Offset();
     }
     if (ended && !damage && at < segment.bytes) at = segment.bytes;
     read = at - from;
+    return {};
+  }
+
+  /// It ends the turn, or all of it lies below the log's start, where nobody reads: then the
+  /// scanner is at the next good batch.
+  Result<void> look_at_damage() {
+    place = {segment.base, scanner->position(), next, {}};
+    const auto what = std::string(state_name(scanner->state()));
+    while (scanner->step_over()) {
+      MQ_TRY_VOID(scanner->next());
+      if (scanner->is_good()) place.end = scanner->view().base_offset();
+    }
+    ended = place.end == Offset() || place.end > segment.start;
+    if (ended) damage = what;
     return {};
   }
 
@@ -85,7 +96,7 @@ struct Scrubber::Turn {
   std::uint64_t read = 0;     // in this turn
   bool ended = false;
   std::optional<std::string> damage;
-  std::uint64_t damage_at = 0;
+  model::DamagedPlace place;  // of the damage
 };
 
 Scrubber::Scrubber(std::shared_ptr<DiskState> disk, Logs logs)
@@ -190,7 +201,7 @@ asio::awaitable<void> Scrubber::scrub(Target target) {
     co_await disk_->cold_reads->background().run(work);
     if (!done) {
       turn.damage = done.error().message();
-      turn.damage_at = turn.at;
+      turn.place = {target.segment.base, turn.at, turn.next, {}};
       turn.ended = true;
     }
     mark_.bytes += turn.read;
@@ -201,11 +212,7 @@ asio::awaitable<void> Scrubber::scrub(Target target) {
   if (!turn.damage) co_return;
   ++mark_.damaged_segments;
   disk_->counters.get("storage_scrub_damage_total").add();
-  model::DamagedPlace place;
-  place.segment = target.segment.base;
-  place.position = turn.damage_at;
-  place.offset = turn.next;
-  auto telling = report(target.log, place, *turn.damage);
+  auto telling = report(target.log, turn.place, *turn.damage);
   co_await run_on(target.log->worker(), std::move(telling));
 }
 

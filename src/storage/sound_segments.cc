@@ -32,8 +32,12 @@ Result<void> SoundSegments::work() {
       return {};
     }
     if (scanner_->state() != BatchState::good) {
-      conclude();
-      return {};
+      // What was trimmed away may be damaged.
+      const auto looked_behind = scanner_->step_over_below(log_start_);
+      if (!looked_behind || !scanner_->is_good()) {
+        conclude();
+        return {};
+      }
     }
     accept();
   }

@@ -16,8 +16,8 @@ namespace mq::storage {
 /// not the page cache: each segment is synced and read again. Blocks; on disk threads.
 class SoundSegments {
  public:
-  SoundSegments(base::FileSystem& files, std::string directory)
-      : files_(files), directory_(std::move(directory)) {}
+  SoundSegments(base::FileSystem& files, std::string directory, model::Offset log_start)
+      : files_(files), directory_(std::move(directory)), log_start_(log_start) {}
 
   /// Some more of it, so that others come between two steps. An error is the disk's.
   Result<void> work();
@@ -51,6 +51,7 @@ class SoundSegments {
 
   base::FileSystem& files_;
   const std::string directory_;
+  const model::Offset log_start_;
   bool listed_ = false;
   bool ended_ = false;
   std::vector<SealedSegment> all_;

@@ -132,7 +132,7 @@ class NobodyElseCanMendIt(Replicated):
         self.assertTrue(0 < start <= first)
         self.assertEqual(self.read(TOPIC), whole[:start])
         self.assertEqual(self.on_some_disk(one for one in range(RECORDS + 100) if one != number), [])
-        self.assertIn(f"{NAME} (from offset {start} on", self.ctl("health").out)
+        self.assertIn(f"{NAME} (offsets {start} to {RECORDS + 99}, leader epoch", self.ctl("health").out)
         self.assertEqual(self.ctl("partition", "acknowledge-loss", NAME).code, 0)
         wait_until(lambda: self.ctl("health").code == 0, RETURN_SECONDS, "all is well")
         self.check_logs_are_equal()

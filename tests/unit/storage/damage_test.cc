@@ -23,8 +23,10 @@ struct DamagedSegment {
     ASSERT_TRUE(world.settle());
     ASSERT_TRUE(world.stop());
     if (!sealed) return;
-    for (const auto& file : world.files->files_below(world.directory()))
-      if (file.ends_with(".index")) ASSERT_TRUE(world.files->remove_file(file));
+    for (const auto& file : world.files->files_below(world.directory())) {
+      if (!file.ends_with(".index")) continue;
+      ASSERT_TRUE(world.files->remove_file(file));
+    }
   }
   /// Where the batch stands in its segment.
   std::uint64_t append() {
@@ -113,6 +115,38 @@ TEST(DamagedSegment, ANewRunKnowsWhatTheLastOneFound) {
     EXPECT_TRUE(world.log().damaged_places().empty());
     ASSERT_TRUE(world.stop());
   }
+}
+
+// Readers near the new start come by it, as the index leads them to a place before.
+TEST(DamagedSegment, WhatWasTrimmedAwayIsNotMetAgain) {
+  for (const bool sealed : {false, true}) {
+    DamagedSegment segment;
+    auto& world = segment.world;
+    segment.fill(sealed);
+    segment.flip(7, kInBody);
+    world.start();
+    EXPECT_FALSE(world.read(Offset(75), 1));
+    ASSERT_TRUE(world.trim(Offset(80)));
+    for (const int run : {1, 2}) {
+      EXPECT_EQ(segment.readable(), "--------++++++++++++") << sealed << run;
+      EXPECT_TRUE(world.log().damaged_places().empty()) << sealed << run;
+      EXPECT_EQ(world.complaints("cannot be read at byte"), 1) << sealed << run;
+      ASSERT_TRUE(world.stop());
+      world.start();
+    }
+    ASSERT_TRUE(world.stop());
+  }
+}
+
+TEST(DamagedSegment, OneOfWhichAPartWasTrimmedAwayIsMetStill) {
+  DamagedSegment segment;
+  auto& world = segment.world;
+  segment.fill(true);
+  segment.flip(7, kInBody);
+  world.start();
+  ASSERT_TRUE(world.trim(Offset(75)));
+  EXPECT_EQ(segment.readable(), "--------++++++++++++");
+  EXPECT_EQ(world.log().damaged_places().size(), 1u);
 }
 
 TEST(DamageNotes, GoldenFile) {

@@ -89,6 +89,27 @@ TEST_F(Scrub, AFlippedBitIsNamedAndTheRestIsServed) {
   EXPECT_TRUE(world.try_append());
 }
 
+TEST_F(Scrub, WhatWasTrimmedAwayMayBeDamaged) {
+  start();
+  fill();
+  const auto file = second_segment();
+  const auto base = *storage::parse_segment_file_name(file.substr(file.rfind('/') + 1));
+  // Batches of ten records, a little above ten thousand bytes each.
+  world.files->flip(file, 5'000, std::byte{4});
+  world.files->flip(file, 15'000, std::byte{4});
+  ASSERT_TRUE(world.trim(model::advance(base, 20)));
+  world.pass(hours(25));
+  EXPECT_EQ(world.log(0).read_damage(), "");
+  EXPECT_EQ(world.disk->scrub().damaged_segments, 0u);
+  world.files->flip(file, 45'000, std::byte{4});
+  world.pass(hours(25));
+  ASSERT_EQ(world.log(0).damaged_places().size(), 1u);
+  const auto place = world.log(0).damaged_places().front();
+  EXPECT_EQ(place.offset, model::advance(base, 40));
+  EXPECT_EQ(place.end, model::advance(base, 50));
+  EXPECT_EQ(world.disk->scrub().damaged_segments, 1u);
+}
+
 // LOG-4: what a reader finds in the page cache came from the disk, too.
 TEST_F(Scrub, WhatIsInThePageCacheIsCheckedBeforeItIsHandedOut) {
   world.config.tail_cache_bytes = 0;
