@@ -56,6 +56,35 @@ TEST(PartitionView, TheOnlyLogIsDamaged) {
                         "partition elect-leader orders/0 --broker 1 --accept-loss"));
 }
 
+TEST(PartitionView, WhatIsDamagedEverywhereHasTwoWaysOut) {
+  auto partition = replicated();
+  const std::string place = "damaged: 7.log cannot be read at byte 9 (offsets 750 to 824)";
+  partition.note = place;
+  for (const bool known : {false, true}) {
+    // The replicas' notes come a second later.
+    partition.replica_notes.clear();
+    partition.in_sync = {1};
+    if (known) {
+      partition.in_sync = {1, 2};
+      partition.replica_notes = {{1, "is " + place}, {2, "is " + place}};
+    }
+    const auto text = partition_text("orders", partition);
+    EXPECT_THAT(text, HasSubstr("  ! broker 1 is damaged: 7.log cannot be read at byte 9"));
+    EXPECT_THAT(text, HasSubstr("mqctl topic trim orders -p 0 --to 825 removes all below"));
+    EXPECT_THAT(text, HasSubstr("elect-leader orders/0 --broker 1 --accept-loss keeps what is"));
+  }
+  for (const char* unknown : {"damaged: 7.log cannot be read at byte 9 (offset 750 on)",
+                              "damaged: 7.log cannot be read at byte 9"}) {
+    partition.replica_notes.clear();
+    partition.in_sync = {1};
+    partition.note = unknown;
+    EXPECT_THAT(partition_text("orders", partition), HasSubstr("-p 0 --to OFFSET removes"));
+  }
+  partition.in_sync = {1, 2};
+  partition.note = place;
+  EXPECT_THAT(partition_text("orders", partition), HasSubstr("another replica in sync leads soon"));
+}
+
 TEST(PartitionView, OtherReasonsForHavingNoLeaderAreSaidBesides) {
   auto partition = replicated();
   partition.leader = -1;

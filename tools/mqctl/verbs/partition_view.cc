@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <string_view>
 
@@ -76,27 +77,43 @@ std::string leaderless_text(const std::string& name, const PartitionDescription&
                     name);
 }
 
+/// The first offset behind the damage that a replica's note names.
+std::string behind_damage(std::string_view note) {
+  constexpr std::string_view kTo = " to ";
+  const auto from = note.find("(offsets ");
+  const auto to = note.find(kTo, from == std::string_view::npos ? note.size() : from);
+  if (to == std::string_view::npos) return "OFFSET";
+  const char* const begin = note.data() + to + kTo.size();
+  std::int64_t last = 0;
+  const auto parsed = std::from_chars(begin, note.data() + note.size(), last);
+  return parsed.ec == std::errc() && last < INT64_MAX ? std::to_string(last + 1) : "OFFSET";
+}
+
 /// Where somebody leads: which replicas cannot be read in places, and what to do.
 std::string damage_text(const std::string& name, const PartitionDescription& partition) {
+  auto notes = partition.replica_notes;
+  if (partition.note.starts_with(kDamagedInPlaces) &&
+      std::ranges::count(notes, partition.leader, &ReplicaNote::broker) == 0)
+    notes.push_back({partition.leader, "is " + partition.note});
   std::string text;
-  bool leader = false;
+  std::string behind;
   std::size_t in_sync = 0;
-  for (const auto& note : partition.replica_notes) {
+  for (const auto& note : notes) {
     text += fmt::format("  ! broker {} {}\n", note.broker, note.text);
-    leader = leader || note.broker == partition.leader;
+    if (note.broker == partition.leader) behind = behind_damage(note.text);
     in_sync += std::ranges::count(partition.in_sync, note.broker) > 0 ? 1 : 0;
   }
-  if (!leader) return text;
+  if (behind.empty()) return text;
   if (in_sync < partition.in_sync.size())
     return text +
            "    nothing to do: another replica in sync leads soon, and it is mended from there\n";
-  return text +
-         fmt::format(
-             "    the rest is read and written. try: mqctl topic trim {0} -p {1} --to OFFSET "
-             "removes all below, keeps what is behind;\n    or mqctl partition elect-leader "
-             "{2} --broker {3} --accept-loss keeps what is sound before it, puts the rest "
-             "into unknown/\n",
-             name.substr(0, name.rfind('/')), partition.partition, name, partition.leader);
+  return text + fmt::format(
+                    "    the rest is read and written. try: mqctl topic trim {0} -p {1} --to {4} "
+                    "removes all below, keeps what is behind;\n    or mqctl partition elect-leader "
+                    "{2} --broker {3} --accept-loss keeps what is sound before it, puts the rest "
+                    "into unknown/\n",
+                    name.substr(0, name.rfind('/')), partition.partition, name, partition.leader,
+                    behind);
 }
 
 }  // namespace
