@@ -24,10 +24,13 @@ asio::awaitable<void> drop_followed(Worker& worker, model::PartitionId id) {
   co_await partition->closed();
 }
 
+bool is_corrupt(const PartitionLog& log) {
+  return log.failure() == make_error_code(storage::StorageErrc::partition_corrupt);
+}
+
 /// Damaged; or closed, since a replacement has failed half way and is tried again.
 bool may_be_replaced(const PartitionLog& log) {
-  return log.failure() == make_error_code(storage::StorageErrc::partition_corrupt) ||
-         log.failure() == make_error_code(storage::StorageErrc::closed);
+  return is_corrupt(log) || log.failure() == make_error_code(storage::StorageErrc::closed);
 }
 
 /// Whether it is served as ordered already. A newer state of the ISR is all that may change then.
@@ -76,7 +79,7 @@ void lead(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) {
 void follow(Worker& worker, const ReplicaOrder& order, ReplicaOutcome& outcome) {
   PartitionLog& log = *order.log;
   if (log.failure()) {
-    outcome.damaged = log.failure() == make_error_code(storage::StorageErrc::partition_corrupt);
+    outcome.damaged = is_corrupt(log);
     return;
   }
   if (log.leader_epoch() > order.follow->leader_epoch) {
@@ -122,6 +125,8 @@ asio::awaitable<void> carry_out(Worker& worker, const ReplicaOrder& order,
   if (order.follow && !follows) follow(worker, order, outcome);
   outcome.heard_of_in = std::max(before, role_epoch(worker, order.id));
   outcome.useless = is_useless(order);
+  // Also one that was followed already, and has failed since it was last looked at.
+  outcome.damaged = outcome.damaged || (outcome.useless && is_corrupt(*order.log));
   outcome.leader_epoch = order.log->leader_epoch();
   outcome.log_end_offset = order.log->log_end_offset();
   outcome.high_watermark = order.log->high_watermark_hint();
