@@ -74,6 +74,15 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
     EXPECT_FALSE(read);
   }
   /// What a consumer is told that wants the first record.
+  /// In files alone: what is read is not in memory.
+  void store_three_records() {
+    id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+    auto one = client();
+    ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+    ASSERT_TRUE(world.stop());
+    ASSERT_TRUE(world.start());
+  }
+
   protocol::Status read_first(testing::RawClient& one) {
     protocol::FetchRequest ask;
     ask.wait_ms = 100;
@@ -292,9 +301,8 @@ TEST_P(ReplicaKeeperTest, ADamagedLogThatWasOfferedAsALeadersIsToldAgain) {
 
 // Whoever could lead instead is away: what is damaged here is not lost.
 TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
-  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+  store_three_records();
   auto one = client();
-  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
   std::string said;
   base::set_log_sink([&](base::LogLevel, std::string_view, std::string_view text) {
     said.append(text).append("\n");
@@ -302,7 +310,6 @@ TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
   show(core().id, LeaderEpoch(100), 1, true, [this](auto& partition) {
     partition.isr = {{core().id, core().membership->epoch()}};
     partition.elr = {{kOther, BrokerEpoch(77)}};
-    partition.min_isr = 2;
   });
   damage_the_log();
   const auto wait = read_first(one);
@@ -315,9 +322,8 @@ TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
 }
 
 TEST_P(ReplicaKeeperTest, AConsumerIsToldTheWayOutOfDamageThatNobodyCanMend) {
-  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
+  store_three_records();
   auto one = client();
-  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
   const auto alone = [this](auto& partition) {
     partition.isr = {{core().id, core().membership->epoch()}};
   };
