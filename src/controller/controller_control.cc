@@ -62,6 +62,14 @@ std::optional<StateChange> Controller::Impl::change_after(
   }
   auto state = node->state;
   if (request.action == protocol::PartitionAction::acknowledge_loss) {
+    // It is the mark by which its leader puts away what is damaged.
+    if (state.loss_epoch != model::LeaderEpoch() && state.loss_epoch == state.leader_epoch &&
+        state.loss_start.value() < 0) {
+      refused = status(WireError::invalid_request,
+                       fmt::format("broker {} has not said yet from where on records may be lost",
+                                   state.leader));
+      return std::nullopt;
+    }
     state.loss_epoch = model::LeaderEpoch();
     state.loss_start = {};
     state.loss_end = {};

@@ -326,13 +326,19 @@ TEST_F(ClusterReplicas, AnOperatorMayGiveUpRecordsForALeader) {
   EXPECT_EQ(control().status.error(), WireError::invalid_request);
   EXPECT_EQ(control().leader, leader);
   lose(leader);
+  broker(replica(1)).reporting = false;
   const auto done = control();
   EXPECT_TRUE(done.status.ok()) << done.status.text;
   EXPECT_TRUE(done.changed);
   EXPECT_EQ(done.leader, replica(1));
   EXPECT_EQ(partition().loss_epoch, partition().leader_epoch);
-  ASSERT_TRUE(wait_until([&] { return partition().loss_start == model::Offset(50); }));
   wanted.action = protocol::PartitionAction::acknowledge_loss;
+  EXPECT_EQ(partition().loss_start, model::Offset());
+  const auto early = control();
+  EXPECT_EQ(early.status.error(), WireError::invalid_request) << "what it keeps it has yet to say";
+  EXPECT_FALSE(early.changed);
+  broker(replica(1)).reporting = true;
+  ASSERT_TRUE(wait_until([&] { return partition().loss_start == model::Offset(50); }));
   EXPECT_TRUE(control().changed);
   EXPECT_FALSE(control().changed) << "there is none any more";
 }
