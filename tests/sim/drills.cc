@@ -138,9 +138,10 @@ std::string Drills::not_left_behind(const ClusterNode& left) const {
 }
 
 std::string Drills::not_led_by(const ClusterNode& left) const {
-  // An end that was planned before, or one of its disk's.
+  if (!left.serving()) return {};
+  // An end that was planned before, or one of its disk's; of the others, too: they would be back.
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].get() == &left && (left.lives() != lives_[i] || !left.serving())) return {};
+    if (nodes_[i]->lives() != lives_[i]) return {};
   }
   for (const auto& id : replicas_.partitions()) {
     if (replicas_.losses().allowed(id) && replicas_.state_of(id)->leader.value() != left.id())
