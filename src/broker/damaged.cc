@@ -57,13 +57,10 @@ protocol::Status damaged_status(Worker& worker, const model::PartitionId& partit
     return core.status(WireError::partition_offline,
                        text + "; a follower that has it may lead soon");
   const auto topic = image->find_topic(partition.topic);
-  return core.status(
-      WireError::partition_corrupt,
-      fmt::format(
-          "{}{}; mqctl partition elect-leader {}/{} --broker {} --accept-loss keeps what is "
-          "sound below the damage",
-          text, shared ? ", and no other replica has all of it" : "", topic->name,
-          partition.partition, core.id));
+  return core.status(WireError::partition_corrupt,
+                     fmt::format("{}{}; mqctl partition describe {}/{} says what can be done", text,
+                                 shared ? ", and no other replica has all of it" : "", topic->name,
+                                 partition.partition));
 }
 
 }  // namespace mq::broker
