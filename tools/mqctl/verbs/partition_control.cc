@@ -183,8 +183,11 @@ Exit acknowledge(Context& context) {
   for (const auto& [partition, outcome] : admin.acknowledge_losses(partitions)) {
     const auto name = text_of(partition);
     if (!outcome) {
-      report.failure(
-          client_failure(outcome.error(), fmt::format("{} was not acknowledged", name), name));
+      auto failure =
+          client_failure(outcome.error(), fmt::format("{} was not acknowledged", name), name);
+      if (outcome.error().code == Errc::invalid_request)
+        failure.hint = fmt::format("mqctl partition describe {} names the offset soon", name);
+      report.failure(std::move(failure));
       continue;
     }
     report.item(item_of(partition).set("changed", *outcome));
