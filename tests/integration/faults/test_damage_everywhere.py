@@ -19,20 +19,10 @@ class NobodyElseCanMendIt(Replicated):
     SETTINGS = ("segment.bytes=64KiB", "batch.bytes=16KiB")
     TOPICS = {TOPIC: (1, SETTINGS)}
 
-    def write(self, topic, begin, end):
-        lines = "".join(f"{number:06}-{'x' * 200}\n" for number in range(begin, end))
-        done = self.ctl("produce", topic, "--compression", "none", stdin=lines.encode())
-        self.assertEqual(done.code, 0, done.err)
-
     def read(self, topic, begin="start"):
         done = self.ctl("consume", topic, "-p", "0", "-o", str(begin), "-e", "-f", "%v\\n", seconds=120)
         self.assertEqual(done.code, 0, done.err)
         return [line.split("-")[0] for line in done.out.splitlines()]
-
-    def described(self, name):
-        done = self.ctl("partition", "describe", name, "-o", "json")
-        self.assertEqual(done.code, 0, done.err)
-        return json.loads(done.out)["items"][0]
 
     def folder(self, number, topic):
         topic_id = json.loads(self.ctl("topic", "describe", topic, "-o", "json").out)["items"][0]["id"]
@@ -85,7 +75,7 @@ class NobodyElseCanMendIt(Replicated):
 
     def test_the_same_batch_of_all_replicas(self):
         self.wait_until_whole()
-        self.write(TOPIC, 0, RECORDS)
+        self.write_numbers(TOPIC, 0, RECORDS)
         whole = self.read(TOPIC)
         self.assertEqual(len(whole), RECORDS)
         places = set()
@@ -117,7 +107,7 @@ class NobodyElseCanMendIt(Replicated):
         self.assertIn(f"mqctl partition elect-leader {NAME} --broker {leader()} --accept-loss", said)
         # What lies before and behind is there, and more can be written.
         self.assertEqual(self.read(TOPIC, end), whole[end:])
-        self.write(TOPIC, RECORDS, RECORDS + 100)
+        self.write_numbers(TOPIC, RECORDS, RECORDS + 100)
         self.assertEqual(len(self.read(TOPIC, end)), RECORDS + 100 - end)
 
         chosen = leader()
@@ -140,7 +130,7 @@ class NobodyElseCanMendIt(Replicated):
     def single(self):
         given = [word for setting in self.SETTINGS for word in ("-c", setting)]
         self.assertEqual(self.ctl("topic", "create", "single", "--replicas", "1", *given).code, 0)
-        self.write("single", 0, RECORDS)
+        self.write_numbers("single", 0, RECORDS)
         whole = self.read("single")
         number = self.described("single/0")["leader"]
         folder = self.folder(number, "single")
@@ -166,7 +156,7 @@ class NobodyElseCanMendIt(Replicated):
         self.is_named(number, segment)
         first, end = self.offsets(self.damaged("single/0")[number])
         self.assertEqual(self.read("single", end), whole[end:])
-        self.write("single", RECORDS, RECORDS + 100)
+        self.write_numbers("single", RECORDS, RECORDS + 100)
 
         done = self.elect("single/0", number, "--yes")
         self.assertEqual(done.code, 0, done.err)
@@ -175,7 +165,7 @@ class NobodyElseCanMendIt(Replicated):
         self.assertTrue(0 < start <= first)
         self.assertEqual(self.read("single"), whole[:start])
         self.assertEqual(self.on_some_disk(one for one in range(RECORDS + 100) if one != record), [])
-        self.write("single", 5000, 5100)
+        self.write_numbers("single", 5000, 5100)
         self.assertEqual(len(self.read("single")), start + 100)
         self.assertEqual(self.ctl("partition", "acknowledge-loss", "single/0").code, 0)
         wait_until(lambda: self.ctl("health").code == 0, RETURN_SECONDS, "all is well")

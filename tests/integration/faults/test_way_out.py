@@ -19,20 +19,10 @@ NAME = f"{TOPIC}/0"
 class NobodyCanLead(Replicated):
     TOPICS = {TOPIC: (1, ("segment.bytes=64KiB", "batch.bytes=16KiB"))}
 
-    def write(self, topic, begin, end):
-        lines = "".join(f"{number:06}-{'x' * 200}\n" for number in range(begin, end))
-        done = self.ctl("produce", topic, "--compression", "none", stdin=lines.encode())
-        self.assertEqual(done.code, 0, done.err)
-
     def read(self, topic):
         done = self.ctl("consume", topic, "-e", "-f", "%o %v\\n")
         self.assertEqual(done.code, 0, done.err)
         return [line.split("-")[0] for line in done.out.splitlines()]
-
-    def described(self, name):
-        done = self.ctl("partition", "describe", name, "-o", "json")
-        self.assertEqual(done.code, 0, done.err)
-        return json.loads(done.out)["items"][0]
 
     def folder(self, number, name):
         topic, partition = name.split("/")
@@ -70,7 +60,7 @@ class NobodyCanLead(Replicated):
 
     def test_a_log_that_is_damaged_everywhere(self):
         self.wait_until_whole()
-        self.write(TOPIC, 0, 3000)
+        self.write_numbers(TOPIC, 0, 3000)
         whole = self.read(TOPIC)
         folders = [self.folder(number, NAME) for number in self.nodes]
         self.stop_all()
@@ -123,7 +113,7 @@ class NobodyCanLead(Replicated):
         self.assertIn("the loss is known now", self.ctl("partition", "acknowledge-loss", NAME).out)
         self.assertIn("there is no loss to acknowledge", self.ctl("partition", "acknowledge-loss", NAME).out)
         self.assertEqual(self.ctl("health").code, 0)
-        self.write(TOPIC, 5000, 6000)
+        self.write_numbers(TOPIC, 5000, 6000)
         self.assertEqual(len(self.read(TOPIC)), start + 1000)
         self.end_all()
         self.start_all()
@@ -133,7 +123,7 @@ class NobodyCanLead(Replicated):
 
     def test_the_only_replica_is_damaged(self):
         self.assertEqual(self.ctl("topic", "create", "single", "--replicas", "1", "-c", "segment.bytes=64KiB", "-c", "batch.bytes=16KiB").code, 0)
-        self.write("single", 0, 3000)
+        self.write_numbers("single", 0, 3000)
         whole = self.read("single")
         number = self.described("single/0")["leader"]
         folder = self.folder(number, "single/0")
@@ -150,7 +140,7 @@ class NobodyCanLead(Replicated):
         self.assertEqual(done.code, 0, done.err)
         wait_until(lambda: self.led_with_loss("single/0", number, start), FAILOVER_SECONDS, "it is served again")
         self.assertEqual(self.read("single"), whole[:start])
-        self.write("single", 5000, 5100)
+        self.write_numbers("single", 5000, 5100)
         self.assertEqual(len(self.read("single")), start + 100)
         self.assertEqual(self.described("single/0")["loss_start"], start)
         self.assertEqual(self.ctl("partition", "acknowledge-loss", "single/0").code, 0)
@@ -160,13 +150,13 @@ class NobodyCanLead(Replicated):
         """A replica that was not in sync leads where somebody says so, and whoever comes back follows it."""
         self.wait_until_whole()
         self.assertEqual(self.ctl("topic", "alter", TOPIC, "-c", "min_isr=1").code, 0)
-        self.write(TOPIC, 0, 100)
+        self.write_numbers(TOPIC, 0, 100)
         leader = self.described(NAME)["leader"]
         others = [number for number in self.nodes if number != leader]
         for number in others:
             self.nodes[number].kill9()
         wait_until(lambda: self.described(NAME)["in_sync"] == [leader], FAILOVER_SECONDS, "it is alone")
-        self.write(TOPIC, 100, 150)
+        self.write_numbers(TOPIC, 100, 150)
         self.nodes[leader].kill9()
         for number in others:
             self.ready(self.nodes[number], self.restart(number))
@@ -180,7 +170,7 @@ class NobodyCanLead(Replicated):
         done = self.elect(NAME, others[0], "--yes")
         self.assertEqual(done.code, 0, done.err)
         wait_until(lambda: self.led_with_loss(NAME, others[0], 100), RETURN_SECONDS, "it leads with what it has")
-        self.write(TOPIC, 200, 210)
+        self.write_numbers(TOPIC, 200, 210)
         self.ready(self.nodes[leader], self.restart(leader))
         self.wait_until_whole()
         self.assertEqual(self.described(NAME)["loss_end"], 150)

@@ -154,6 +154,17 @@ class Replicated(ThreeBrokers):
         before = len(writer.acknowledged)
         wait_until(lambda: len(writer.acknowledged) >= before + records, FAILOVER_SECONDS, "records are acknowledged")
 
+    def write_numbers(self, topic, begin, end):
+        """A record each, which is 207 bytes long and begins with its number."""
+        lines = "".join(f"{number:06}-{'x' * 200}\n" for number in range(begin, end))
+        done = self.ctl("produce", topic, "--compression", "none", stdin=lines.encode())
+        self.assertEqual(done.code, 0, done.err)
+
+    def described(self, name):
+        done = self.ctl("partition", "describe", name, "-o", "json")
+        self.assertEqual(done.code, 0, done.err)
+        return json.loads(done.out)["items"][0]
+
     def check_logs_are_equal(self):
         """After clean stops: the segments of all three brokers, byte for byte."""
         for node in self.nodes.values():

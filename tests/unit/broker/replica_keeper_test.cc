@@ -74,11 +74,15 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
     EXPECT_FALSE(read);
   }
   /// What a consumer is told that wants the first record.
-  /// In files alone: what is read is not in memory.
-  void store_three_records() {
+  void produce_three_records() {
     id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
     auto one = client();
     ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  }
+
+  /// In files alone: what is read is not in memory.
+  void store_three_records() {
+    produce_three_records();
     ASSERT_TRUE(world.stop());
     ASSERT_TRUE(world.start());
   }
@@ -253,9 +257,7 @@ TEST_P(ReplicaKeeperTest, ADamagedLogIsReplacedAndThatIsTriedAgain) {
 
 // REP-5: its leader has heard what the log had, and could let it in for that.
 TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
-  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
-  auto one = client();
-  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  produce_three_records();
   show(kOther, LeaderEpoch(100));
   damage_the_log();
   world.run_for(std::chrono::seconds(2));
@@ -277,9 +279,7 @@ TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
 
 // Where nobody leads what is left of it counts; but it is damaged still.
 TEST_P(ReplicaKeeperTest, ADamagedLogThatWasOfferedAsALeadersIsToldAgain) {
-  id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
-  auto one = client();
-  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  produce_three_records();
   show(kOther, LeaderEpoch(100));
   damage_the_log();
   world.run_for(std::chrono::seconds(2));
