@@ -63,6 +63,8 @@ class ReplicaKeeper {
 
  private:
   using Orders = std::vector<std::pair<Worker*, std::vector<ReplicaOrder>>>;
+  static std::vector<ReplicaOrder>& orders_for(Worker& worker, Orders& orders);
+  static constexpr base::Duration kLookForFailures = std::chrono::seconds(1);
   /// A log that is to be replaced, by a growing pause after each failure.
   struct Damaged {
     storage::Keep keep = storage::Keep::sound_segments;
