@@ -54,7 +54,7 @@ class JournalLog {
 
   JournalLog(model::PartitionId id, base::Runtime& worker, std::shared_ptr<LogSync> sync,
              const SyncPoint& end, Advanced advanced)
-      : id_(std::move(id)),
+      : id_(id),
         worker_(worker),
         sync_(std::move(sync)),
         advanced_(std::move(advanced)),

@@ -313,7 +313,7 @@ asio::awaitable<Result<void>> LocalLog::end_at(std::shared_ptr<Cut> cut, LeaderE
 asio::awaitable<Result<void>> LocalLog::finish_cut() {
   MQ_CO_TRY_VOID(co_await persist_());
   JournalContent point = JournalRecoveryPoint{end_};
-  const auto noted = co_await journaled(std::move(point));
+  const auto noted = co_await journaled(point);
   MQ_CO_TRY_VOID(noted);
   flusher_->image_written(sync_);
   cut_pending_ = false;
