@@ -403,7 +403,7 @@ std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& lo
     job.appended = 0;
   } else {
     log->in_step_.store(step, std::memory_order_release);
-    log->syncs_begun_.fetch_add(1, std::memory_order_release);
+    if (job.claims_of_active()) log->syncs_begun_.fetch_add(1, std::memory_order_release);
   }
   return job;
 }

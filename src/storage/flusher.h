@@ -99,7 +99,7 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   /// until image_written() says that its earlier content is in the journal.
   void expect_image(LogSync& log);
   void image_written(const std::shared_ptr<LogSync>& log);
-  /// Rises with every sync of the log that begins.
+  /// Rises with every sync that begins after which more of the active segment counts as synced.
   [[nodiscard]] std::uint64_t syncs_begun(const LogSync& log) const noexcept;
   /// The log was cut and ends at `end` in `active` now, which is synced. Results of syncs from
   /// before are dropped.
@@ -148,6 +148,9 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
     [[nodiscard]] std::uint64_t active_from() const {
       return reached.segment_base == target.segment_base ? reached.position : 0;
     }
+    /// More of `active` will count as synced. Not so right after a roll: what may be lost of the
+    /// new segment then needs no image of a block.
+    [[nodiscard]] bool claims_of_active() const { return target.position > active_from(); }
   };
   struct Step {
     std::vector<Job> jobs;
