@@ -72,13 +72,14 @@ bool BatchScanner::step_over() noexcept {
   return true;
 }
 
-Result<void> BatchScanner::step_over_below(model::Offset start) {
+Result<model::Offset> BatchScanner::step_over_below(model::Offset start) {
   const BatchState damage = state_;
   while (step_over()) {
     MQ_TRY_VOID(next());
   }
-  if (is_good() && view_.base_offset() > start) state_ = damage;
-  return {};
+  if (!is_good()) return model::Offset();
+  if (view_.base_offset() > start) state_ = damage;
+  return view_.base_offset();
 }
 
 base::Bytes BatchScanner::window() const noexcept {

@@ -51,8 +51,8 @@ class BatchScanner {
   /// False: it is in another state.
   bool step_over() noexcept;
   /// The same as often as it takes, where all that was damaged may lie below `start`; is_good() if
-  /// it does.
-  Result<void> step_over_below(model::Offset start);
+  /// it does. Returns where the next batch begins that holds; -1: not known.
+  Result<model::Offset> step_over_below(model::Offset start);
   [[nodiscard]] bool is_good() const noexcept { return !at_end_ && state_ == BatchState::good; }
 
   [[nodiscard]] BatchState state() const noexcept { return state_; }

@@ -77,11 +77,8 @@ struct Scrubber::Turn {
   Result<void> look_at_damage() {
     place = {segment.base, scanner->position(), next, {}};
     const auto what = std::string(state_name(scanner->state()));
-    while (scanner->step_over()) {
-      MQ_TRY_VOID(scanner->next());
-      if (scanner->is_good()) place.end = scanner->view().base_offset();
-    }
-    ended = place.end == Offset() || place.end > segment.start;
+    MQ_TRY(place.end, scanner->step_over_below(segment.start));
+    ended = !scanner->is_good();
     if (ended) damage = what;
     return {};
   }
