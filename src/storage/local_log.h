@@ -387,6 +387,12 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   /// By segment, where it is known to be damaged.
   std::map<model::Offset, model::DamagedPlace> damage_;
   std::string problem_;  // that recovery has met
+  /// What keep_aside() has copied: from there to the end that the log had after so many cuts.
+  struct KeptAside {
+    model::Offset from;
+    model::Offset end;
+    std::uint64_t cuts = 0;
+  } kept_aside_;
 };
 
 }  // namespace mq::storage

@@ -192,6 +192,9 @@ asio::awaitable<Result<void>> LocalLog::keep_aside(Offset from) {
   const Visit visit(*this);
   MQ_CO_TRY_VOID(check_readable(log_start_));
   if (from >= end_.offset) co_return Result<void>();
+  const KeptAside& before = kept_aside_;
+  if (before.end == end_.offset && before.cuts == cuts_ && before.from <= from)
+    co_return Result<void>();  // the cut behind it is tried again
   std::vector<SegmentBytes> segments;
   for (const auto& sealed : sealed_) {
     if (sealed.end > from) segments.push_back({sealed.base, sealed.bytes});
@@ -212,6 +215,7 @@ asio::awaitable<Result<void>> LocalLog::keep_aside(Offset from) {
   }
   base::log_warning("storage", "partition {} ({}): what lies behind offset {} is kept as {}",
                     spec_.id.text(), spec_.topic_name, from, *kept);
+  kept_aside_ = {from, end_.offset, cuts_};
   co_return Result<void>();
 }
 

@@ -66,6 +66,19 @@ Result<void> copy_file(base::File& from, std::uint64_t bytes, base::File& to) {
   return to.sync_all();
 }
 
+Result<void> copy_segments(base::FileSystem& files, const std::string& from, const std::string& to,
+                           const std::vector<SegmentBytes>& segments) {
+  for (const auto& segment : segments) {
+    const auto name = "/" + segment_file_name(segment.base);
+    const auto file = files.open(from + name, base::OpenMode::read);
+    if (!file && file.error() == make_error_code(base::BaseErrc::not_found)) continue;
+    if (!file) return file.error();
+    MQ_TRY(const auto copy, files.open(to + name, base::OpenMode::create));
+    MQ_TRY_VOID(copy_file(**file, segment.bytes, *copy));
+  }
+  return files.sync_directory(to);
+}
+
 }  // namespace
 
 Result<void> remove_segment_caches(base::FileSystem& files, const std::string& directory,
@@ -126,16 +139,13 @@ Result<std::string> copy_segments_away(base::FileSystem& files, const std::strin
                                        const std::string& name,
                                        const std::vector<SegmentBytes>& segments) {
   MQ_TRY(auto to, make_place_in_unknown(files, data, name));
-  for (const auto& segment : segments) {
-    const auto file = "/" + segment_file_name(segment.base);
-    const auto from = files.open(data + "/" + name + file, base::OpenMode::read);
-    if (!from && from.error() == make_error_code(base::BaseErrc::not_found)) continue;
-    if (!from) return from.error();
-    MQ_TRY(const auto copy, files.open(to + file, base::OpenMode::create));
-    MQ_TRY_VOID(copy_file(**from, segment.bytes, *copy));
-  }
-  MQ_TRY_VOID(files.sync_directory(to));
-  return to;
+  const auto copied = copy_segments(files, data + "/" + name, to, segments);
+  if (copied) return to;
+  // It is tried again: a full disk has no room for one half after the other.
+  for (const auto& segment : segments)
+    static_cast<void>(files.remove_file(to + "/" + segment_file_name(segment.base)));
+  static_cast<void>(files.remove_directory(to));
+  return copied.error();
 }
 
 namespace {

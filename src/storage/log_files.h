@@ -33,7 +33,7 @@ struct SegmentBytes {
   std::uint64_t bytes = 0;
 };
 /// Copies segments of it there, durably. One that is gone is left out; what the disk cannot read is
-/// zeros in the copy. Where to; also BaseErrc::no_space.
+/// zeros in the copy. Where to; also BaseErrc::no_space. Nothing of it is left after an error.
 Result<std::string> copy_segments_away(base::FileSystem& files, const std::string& data,
                                        const std::string& name,
                                        const std::vector<SegmentBytes>& segments);

@@ -189,5 +189,44 @@ TEST(KeepAside, WhatIsCutLaterIsKeptInFilesOfItsOwn) {
   EXPECT_EQ(kept.begin()->second, before.at(kept.begin()->first));
 }
 
+TEST(KeepAside, IsDoneOncePerCutHoweverOftenThatIsTried) {
+  ReplicatedWorld world;
+  world.fill(20, 9'000);
+  const auto unknown = std::string(StorageWorld::kPath) + "/unknown";
+  const auto keep = [&](model::Offset from) {
+    auto keeping = world.follower().keep_aside(from);
+    return run(world.simulator, std::move(keeping));
+  };
+  const auto all = world.follower().log_end_offset();
+  ASSERT_TRUE(keep(model::advance(all, -2)));
+  const auto once = world.files->files_below(unknown);
+  ASSERT_TRUE(keep(model::advance(all, -2)));
+  ASSERT_TRUE(keep(model::advance(all, -1)));
+  EXPECT_EQ(world.files->files_below(unknown), once);
+  // Another cut: more of it, or of another end.
+  ASSERT_TRUE(keep(Offset(0)));
+  const auto twice = world.files->files_below(unknown);
+  EXPECT_EQ(twice.size(), once.size() + 3);
+  auto cutting = world.follower().truncate(model::advance(all, -2), model::LeaderEpoch(9));
+  ASSERT_TRUE(run(world.simulator, std::move(cutting)));
+  ASSERT_TRUE(keep(model::advance(all, -4)));
+  EXPECT_GT(world.files->files_below(unknown).size(), twice.size());
+}
+
+TEST(KeepAside, NothingHalfIsLeftOnAFullDisk) {
+  ReplicatedWorld world;
+  world.fill(20, 9'000);
+  const auto unknown = std::string(StorageWorld::kPath) + "/unknown";
+  Fault full;
+  full.operation = FileOperation::write;
+  full.path_part = unknown;
+  full.short_write = 10;
+  world.files->inject(full);
+  auto keeping = world.follower().keep_aside(Offset(0));
+  EXPECT_EQ(run(world.simulator, std::move(keeping)).error(),
+            make_error_code(StorageErrc::storage_full));
+  EXPECT_TRUE(world.files->files_below(unknown).empty());
+}
+
 }  // namespace
 }  // namespace mq::testing
