@@ -250,6 +250,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void journal_append(base::SharedBytes batch, model::Offset base, std::uint64_t position);
   [[nodiscard]] bool needs_image() const;
   [[nodiscard]] std::vector<std::byte> block_below(std::uint64_t position);
+  asio::awaitable<std::vector<std::byte>> load_block_below(std::uint64_t position);
+  void block_is_lost(const Result<std::size_t>& got);
   void journal_image(std::uint64_t position);
   asio::awaitable<bool> image_first();
 

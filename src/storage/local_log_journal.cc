@@ -46,10 +46,28 @@ std::vector<std::byte> LocalLog::block_below(std::uint64_t position) {
   std::vector<std::byte> bytes(position - block);
   const auto got = active_->read_at(bytes, block);
   if (got && *got == bytes.size()) return bytes;
+  block_is_lost(got);
+  return {};
+}
+
+/// The same where there is time: the block of a log that was idle may have left the page cache.
+asio::awaitable<std::vector<std::byte>> LocalLog::load_block_below(std::uint64_t position) {
+  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  std::vector<std::byte> bytes(position - block);
+  Result<std::size_t> got = active_->read_cached_at(bytes, block);
+  if (got && *got == bytes.size()) co_return bytes;
+  const auto load = [file = active_, &bytes, &got, block] { got = file->read_at(bytes, block); };
+  co_await disk_->append_threads.run(load);
+  if (failure()) co_return std::vector<std::byte>();
+  if (got && *got == bytes.size()) co_return bytes;
+  block_is_lost(got);
+  co_return std::vector<std::byte>();
+}
+
+void LocalLog::block_is_lost(const Result<std::size_t>& got) {
   disk_->fail("read", path_of(segment_file_name(end_.segment_base)),
               got ? make_error_code(base::BaseErrc::io_failed) : got.error());
   disk_changed();
-  return {};
 }
 
 /// Of an append at `position` for which no image was made before: the kernel may be writing the
@@ -71,10 +89,14 @@ void LocalLog::journal_image(std::uint64_t position) {
 asio::awaitable<bool> LocalLog::image_first() {
   if (failure() || stopping_ || !needs_image()) co_return false;
   const SyncPoint end = end_;
-  auto bytes = block_below(end.position);
-  if (bytes.empty()) co_return false;
-  disk_->counters.get("storage_images_ahead_total").add();
   imaging_ = true;
+  auto bytes = co_await load_block_below(end.position);
+  if (bytes.empty() || end_ != end) {  // the latter: somebody did not ask and went first
+    imaging_ = false;
+    wake();
+    co_return false;
+  }
+  disk_->counters.get("storage_images_ahead_total").add();
   auto wait = std::make_shared<JournalWait>(*spec_.worker);
   const std::uint64_t block = end.position - bytes.size();
   journal_->image_ahead(journal_log_, block, std::move(bytes), end, JournalWait::done(wait));

@@ -111,6 +111,34 @@ TEST(BlockImage, OneThatNoAppendFollowedIsNotKeptForEver) {
   EXPECT_LT(summary.journal_bytes_read, 16u << 10);
 }
 
+TEST(BlockImage, OfABlockThatLeftThePageCacheIsReadByAThread) {
+  for (const bool other_goes_first : {false, true}) {
+    StorageWorld world;
+    start_with_a_synced_block(world, Durability::disk);
+    world.files->set_cold_share(1);
+    world.executor->stall(std::chrono::seconds(5));
+    Result<AppendInfo> appended = make_error_code(StorageErrc::io_failed);
+    auto appending = [](StorageWorld& of, Result<AppendInfo>& result) -> asio::awaitable<void> {
+      result = co_await append_as_a_caller_does(of);
+    };
+    world.runtime.spawn("append", appending(world, appended));
+    const auto images = [&] { return world.counters.snapshot()["storage_images_ahead_total"]; };
+    world.pass(std::chrono::seconds(1));
+    EXPECT_EQ(images(), 0);
+    EXPECT_FALSE(appended);
+    if (other_goes_first) world.append();
+    world.pass(std::chrono::seconds(20));
+    EXPECT_EQ(images(), other_goes_first ? 0 : 1);
+    ASSERT_TRUE(appended) << appended.error().message();
+    EXPECT_EQ(appended->base_offset, model::Offset(other_goes_first ? 2 : 1));
+    ASSERT_TRUE(world.settle());
+    const auto all = world.read_all();
+    world.crash();
+    EXPECT_TRUE(world.start().offline.empty());
+    EXPECT_EQ(world.read_all(), all);
+  }
+}
+
 TEST(BlockImage, AStopWaitsForTheAppendBehindIt) {
   StorageWorld world;
   start_with_a_synced_block(world, Durability::disk);
