@@ -228,7 +228,7 @@ void LocalLog::begin_stop() {
 
 asio::awaitable<bool> LocalLog::finish_stop() {
   const Visit visit(*this);
-  while (writing_ || imaging_ || cutting_) co_await wake_.wait();
+  while (writing_ || rolling_ || imaging_ || cutting_) co_await wake_.wait();
   request_sync();
   // The journal knows of it too, so that the next start finds nothing to put back.
   while (synced_ != end_ || flusher_->recovery_point(*sync_) != end_) {

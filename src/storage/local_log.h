@@ -202,6 +202,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   [[nodiscard]] Result<void> takes_appends() const;
   [[nodiscard]] Result<void> may_append(const Incoming& incoming) const;
   [[nodiscard]] std::int64_t append_time_of(const Incoming& incoming) const;
+  [[nodiscard]] std::int64_t own_append_time_ms() const;
   [[nodiscard]] AppendInfo stamp(const Incoming& incoming, std::int64_t time_ms) const;
   Result<AppendInfo> append_now(Incoming incoming);
   Result<void> wrote(base::Bytes batch, const Result<std::size_t>& taken);
@@ -222,7 +223,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   Result<void> roll();
   using Opened = Result<std::unique_ptr<base::File>>;
   Result<void> roll_into(Opened opened);
+  asio::awaitable<void> make_next_file(Opened& opened);
   asio::awaitable<Result<void>> roll_later();
+  asio::awaitable<Result<void>> roll_idle();
   void allocate_ahead();
   void allocated(std::uint64_t end, Error error);
   void write_index(const Sealed& sealed, OffsetIndex index, TimeIndex times);
@@ -295,7 +298,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   [[nodiscard]] bool synced_past(model::Offset to, model::Offset kept) const;
   static asio::awaitable<void> remove_trimmed(std::shared_ptr<LocalLog> self);
   void end_retaining();
-  void roll_if_old(std::int64_t now_ms);
+  asio::awaitable<void> roll_if_old(std::int64_t now_ms);
   asio::awaitable<Result<void>> load_append_time(model::Offset base);
   [[nodiscard]] std::optional<std::int64_t> retention_time_ms() const;
   asio::awaitable<model::Offset> find_new_start(std::optional<std::int64_t> now_ms);
@@ -374,6 +377,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   const std::uint64_t first_stride_;  // of a file
   std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
   bool writing_ = false;     // a disk thread appends
+  bool rolling_ = false;     // a disk thread makes the next segment's file, and nobody appends
   bool imaging_ = false;     // an append waits for an image, or was not made behind one yet
   bool wants_room_ = false;  // and will be told of it
 

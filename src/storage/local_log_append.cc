@@ -75,7 +75,10 @@ Result<void> LocalLog::may_append(const Incoming& incoming) const {
 
 /// LOG-8: whatever the clock does, append times do not fall.
 std::int64_t LocalLog::append_time_of(const Incoming& incoming) const {
-  if (incoming.replicated()) return incoming.parsed.append_time_ms();
+  return incoming.replicated() ? incoming.parsed.append_time_ms() : own_append_time_ms();
+}
+
+std::int64_t LocalLog::own_append_time_ms() const {
   const auto* const clock = disk_->config.clock;
   const std::int64_t time_ms =
       clock ? clock->append_time_ms(*spec_.worker) : spec_.worker->wall_clock_ms();
@@ -99,7 +102,7 @@ Result<AppendInfo> LocalLog::append_now(Incoming incoming) {
   MQ_TRY_VOID(may_append(incoming));
   const std::int64_t time_ms = append_time_of(incoming);
   const auto began = spec_.worker->now();
-  if (must_roll(incoming.parsed, time_ms)) {
+  if (rolling_ || must_roll(incoming.parsed, time_ms)) {
     MQ_TRY_VOID(roll());
   }
   const AppendInfo info = stamp(incoming, time_ms);
@@ -185,12 +188,12 @@ bool LocalLog::appends_inline() const {
          !disk_->appends_are_slow(spec_.worker->now());
 }
 
-/// Within the dirty budget, and not in the middle of a step of syncs, of which a producer of
-/// `disk` topics waits for the end anyway.
+/// Within the dirty budget, and not while the next segment's file is made, or in the middle of a
+/// step of syncs, of which a producer of `disk` topics waits for the end anyway.
 bool LocalLog::has_room() const {
   const bool in_step =
       spec_.settings.durability == model::Durability::disk && flusher_->in_step(*sync_);
-  return !in_step && disk_->write_behind->has_room();
+  return !rolling_ && !in_step && disk_->write_behind->has_room();
 }
 
 asio::awaitable<Result<AppendInfo>> PartitionLog::append_later(base::Buffer owner,

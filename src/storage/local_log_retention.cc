@@ -21,7 +21,7 @@ asio::awaitable<void> LocalLog::apply_retention() {
   const Visit visit(*this);
   retaining_ = true;
   const auto now_ms = retention_time_ms();
-  if (now_ms) roll_if_old(*now_ms);
+  if (now_ms) co_await roll_if_old(*now_ms);
   const Offset expired = co_await find_new_start(now_ms);
   const Offset new_start = std::max(expired, wanted_start_);
   const bool allowed = disk_->counters.invariant(new_start <= confirmed_, "LOG-10", directory_);
@@ -47,7 +47,7 @@ asio::awaitable<Result<void>> LocalLog::trim(Offset to) {
   if (to <= log_start_) co_return Result<void>();
   retaining_ = true;
   // So that everything below can go: only what is not written any more is removed.
-  if (to == end_.offset && end_.position > 0 && !cut_pending_) static_cast<void>(roll());
+  if (to == end_.offset) static_cast<void>(co_await roll_idle());
   const auto raised = co_await raise_durably(to);
   if (raised) {
     base::log_info("storage", "partition {} ({}): trimmed, log start is now {}", spec_.id.text(),
@@ -73,6 +73,7 @@ asio::awaitable<void> LocalLog::remove_trimmed(std::shared_ptr<LocalLog> self) {
 /// removal that a crash breaks off is finished by recovery. The recovery point comes first: what
 /// lies below it is never cut, so the log does not end below its start after a crash.
 asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
+  if (failure()) co_return failure();
   // A checkpoint may say already what an earlier try could not finish.
   to = std::max(to, wanted_start_);
   const Offset kept = segment_of(to);
@@ -140,13 +141,14 @@ asio::awaitable<Offset> LocalLog::find_new_start(std::optional<std::int64_t> now
 }
 
 /// So that the data of a topic nobody writes to any more gets old enough to go.
-void LocalLog::roll_if_old(std::int64_t now_ms) {
-  if (end_.position == 0 || writing_ || cut_pending_) return;
+asio::awaitable<void> LocalLog::roll_if_old(std::int64_t now_ms) {
+  if (end_.position == 0) co_return;
   const std::int64_t retention_ms = spec_.settings.retention_age.count();
   const bool old = now_ms - end_.segment_first_append_time_ms >= segment_age_ms_max();
   const bool all_expired = retention_ms > 0 && now_ms - end_.append_time_ms >= retention_ms;
-  if (!old && !all_expired) return;
-  if (const auto rolled = roll(); !rolled)
+  if (!old && !all_expired) co_return;
+  const auto rolled = co_await roll_idle();
+  if (!rolled && !failure())
     base::log_warning("storage", "partition {} ({}): cannot start a new segment: {}",
                       spec_.id.text(), spec_.topic_name, rolled.error().message());
 }

@@ -16,6 +16,8 @@ constexpr std::uint64_t kAllocateStepMax = std::uint64_t{32} << 20;
 constexpr std::uint64_t kFastBytesPerSecond = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSegmentBytesMin = std::uint64_t{64} << 10;
 constexpr std::int64_t kSegmentAgeMsMin = 1'000;
+/// What comes next may have been stamped by another broker, whose clock is ahead by less.
+constexpr std::int64_t kAgeSoonMs = 1'000;
 /// The index holds offsets relative to the segment's base and positions in 32 bits.
 constexpr std::int64_t kSegmentOffsetsMax = std::numeric_limits<std::uint32_t>::max();
 
@@ -32,9 +34,12 @@ bool LocalLog::must_roll(const model::RecordBatchView& batch, std::int64_t time_
 /// The next batches may begin a new segment. Its file is then made by a thread: where the head is
 /// busy that takes a tenth of a second, which the worker's other partitions do not wait for.
 bool LocalLog::rolls_soon() const {
+  if (end_.position == 0) return false;
   const std::uint64_t max = segment_bytes_max();
   const std::uint64_t batches = std::min<std::uint64_t>(spec_.settings.batch_bytes, max / 8);
-  return end_.position > 0 && end_.position + batches > max;
+  if (end_.position + batches > max) return true;
+  const std::int64_t age_ms = own_append_time_ms() - end_.segment_first_append_time_ms;
+  return age_ms >= segment_age_ms_max() - kAgeSoonMs;
 }
 
 std::uint64_t LocalLog::segment_bytes_max() const {
@@ -116,6 +121,7 @@ Result<void> LocalLog::roll_into(Opened opened) {
     sealed.index = std::make_shared<const OffsetIndex>(active_index_);
     write_index(sealed, std::move(active_index_), std::move(active_times_));
   }
+  rolling_ = false;
   active_ = std::move(*opened);
   active_index_ = OffsetIndex(end_.offset, disk_->config.index_stride_bytes);
   active_times_ = TimeIndex(end_.offset, disk_->config.index_stride_bytes);
@@ -141,15 +147,32 @@ Result<void> LocalLog::roll_into(Opened opened) {
   return {};
 }
 
-asio::awaitable<Result<void>> LocalLog::roll_later() {
-  Opened opened = make_error_code(StorageErrc::closed);
+asio::awaitable<void> LocalLog::make_next_file(Opened& opened) {
   const auto work = [disk = disk_, path = path_of(segment_file_name(end_.offset)), &opened] {
     opened = disk->files.open(path, base::OpenMode::create);
   };
-  writing_ = true;
   co_await disk_->append_threads.run(work);
+}
+
+asio::awaitable<Result<void>> LocalLog::roll_later() {
+  Opened opened = make_error_code(StorageErrc::closed);
+  writing_ = true;
+  co_await make_next_file(opened);
   writing_ = false;
   wake();
+  if (failure()) co_return failure();
+  co_return roll_into(std::move(opened));
+}
+
+/// The same while nobody appends. Who does so meanwhile without asking appends_inline() goes first:
+/// he rolls into the same file.
+asio::awaitable<Result<void>> LocalLog::roll_idle() {
+  if (end_.position == 0 || writing_ || imaging_ || cut_pending_) co_return Result<void>();
+  Opened opened = make_error_code(StorageErrc::closed);
+  rolling_ = true;
+  co_await make_next_file(opened);
+  wake();
+  if (!std::exchange(rolling_, false)) co_return Result<void>();
   if (failure()) co_return failure();
   co_return roll_into(std::move(opened));
 }

@@ -29,6 +29,65 @@ TEST(Retention, IdleTopicLosesAllItsOldRecords) {
   EXPECT_EQ(world.read(Offset(3)).error(), make_error_code(StorageErrc::offset_out_of_range));
 }
 
+/// A log of which the only segment is about to get old, on a disk that is busy for long.
+struct IdleWorld : StorageWorld {
+  IdleWorld() {
+    settings.retention_age = std::chrono::milliseconds(0);
+    settings.segment_age = std::chrono::minutes(5);
+    start();
+    append(10);
+    settle();
+    pass(seconds(295));
+    executor->stall(seconds(30));
+    pass(seconds(20));
+  }
+  [[nodiscard]] bool has_next_file() const { return *files->exists(segment(10)); }
+};
+
+TEST(Retention, AnIdleLogsNextFileIsMadeByAThreadForWhichAppendsWait) {
+  IdleWorld world;
+  EXPECT_FALSE(world.has_next_file());
+  EXPECT_FALSE(world.log().appends_inline());
+  auto batch = make_batch(2, 1, 100);
+  const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
+  auto appending =
+      world.log().append_later(batch.owner, bytes, *model::parse_produced(bytes, 1u << 20));
+  const auto appended = start_for_outcome(world.simulator.executor(), std::move(appending), [] {});
+  world.pass(seconds(5));
+  EXPECT_FALSE(appended->value);
+  EXPECT_FALSE(world.has_next_file());
+  EXPECT_EQ(world.log().segments(), 1u);
+  world.pass(seconds(20));
+  EXPECT_TRUE(world.has_next_file());
+  ASSERT_TRUE(appended->value && *appended->value);
+  EXPECT_EQ((*appended->value)->base_offset, Offset(10));
+  EXPECT_EQ(world.log().segments(), 2u);
+}
+
+TEST(Retention, WhoDoesNotWaitForAnIdleLogsNextFileMakesItHimself) {
+  IdleWorld world;
+  ASSERT_FALSE(world.has_next_file());
+  EXPECT_EQ(world.append(1).base_offset, Offset(10));
+  EXPECT_TRUE(world.has_next_file());
+  EXPECT_EQ(world.append(1).base_offset, Offset(11));
+  world.pass(seconds(60));
+  EXPECT_EQ(world.log().segments(), 2u);
+  EXPECT_EQ(world.append(1).base_offset, Offset(12));
+  const auto all = world.read_all();
+  world.kill();
+  EXPECT_TRUE(world.start().offline.empty());
+  EXPECT_EQ(world.read_all(), all);
+}
+
+TEST(Retention, AStopWaitsForAnIdleLogsNextFile) {
+  IdleWorld world;
+  ASSERT_FALSE(world.has_next_file());
+  ASSERT_TRUE(world.stop());
+  EXPECT_TRUE(world.has_next_file());
+  EXPECT_TRUE(world.start().clean);
+  EXPECT_EQ(world.append(1).base_offset, Offset(10));
+}
+
 // LOG-10
 TEST(Retention, NothingAboveItsLimitGoes) {
   StorageWorld world;

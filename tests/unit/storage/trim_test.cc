@@ -69,6 +69,51 @@ TEST(Trim, ToTheEndLeavesNoRecordAndTheNextOffset) {
   }
 }
 
+TEST(Trim, ToTheEndHasTheNextFileMadeByAThread) {
+  TrimWorld world;
+  world.settle();
+  world.executor->stall(seconds(10));
+  auto trimming = world.log().trim(Offset(120));
+  const auto trimmed = start_for_outcome(world.simulator.executor(), std::move(trimming), [] {});
+  world.pass(seconds(1));
+  EXPECT_FALSE(*world.files->exists(world.segment(120)));
+  EXPECT_FALSE(world.log().appends_inline());
+  // Who does not ask goes first.
+  EXPECT_EQ(world.append(1).base_offset, Offset(120));
+  EXPECT_TRUE(*world.files->exists(world.segment(120)));
+  world.pass(seconds(20));
+  ASSERT_TRUE(trimmed->value && *trimmed->value);
+  EXPECT_EQ(world.log().log_start_offset(), Offset(120));
+  EXPECT_EQ(world.segment_files(), 1);
+  EXPECT_TRUE(world.read(Offset(120)));
+}
+
+TEST(Trim, ToTheEndLeavesABatchInPeaceThatIsBeingWritten) {
+  TrimWorld world(1, model::Durability::memory);
+  world.files->on_write([&] { world.simulator.pass(milliseconds(30)); });
+  world.append(1, 100);
+  world.files->on_write({});
+  ASSERT_FALSE(world.log().appends_inline());  // through a thread, that is
+  const auto end = world.log().log_end_offset();
+  auto batch = make_batch(1'000, 1, 100);
+  const base::MutableBytes bytes(const_cast<std::byte*>(batch.bytes.data()), batch.bytes.size());
+  auto appending =
+      world.log().append_later(batch.owner, bytes, *model::parse_produced(bytes, 1u << 20));
+  auto trimming = world.log().trim(end);
+  world.executor->stall(seconds(2));
+  const auto appended = start_for_outcome(world.simulator.executor(), std::move(appending), [] {});
+  const auto trimmed = start_for_outcome(world.simulator.executor(), std::move(trimming), [] {});
+  world.pass(seconds(20));
+  ASSERT_TRUE(appended->value && *appended->value);
+  EXPECT_EQ((*appended->value)->base_offset, end);
+  ASSERT_TRUE(trimmed->value && *trimmed->value);
+  EXPECT_EQ(world.log().log_start_offset(), end);
+  ASSERT_TRUE(world.stop());
+  EXPECT_TRUE(world.start().offline.empty());
+  EXPECT_EQ(world.log().log_end_offset(), model::advance(end, 1));
+  EXPECT_FALSE(world.read_all().empty());
+}
+
 TEST(Trim, NeverAboveTheConfirmedEndAndNeverBackwards) {
   TrimWorld world;
   world.settle();

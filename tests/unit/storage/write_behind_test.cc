@@ -188,6 +188,23 @@ TEST_F(LaterTest, ASegmentBeginsOnAThreadSoThatTheWorkerDoesNotWaitForTheDisk) {
   }
 }
 
+TEST_F(LaterTest, SoDoesTheOneBehindASegmentThatIsOld) {
+  world.config.retention_interval = world.config.memory_sync_interval = std::chrono::hours(1);
+  world.settings.segment_age = std::chrono::minutes(5);
+  start(model::Durability::memory);
+  world.append(1, 100);
+  world.pass(std::chrono::minutes(4));
+  EXPECT_TRUE(world.log().appends_inline());
+  world.pass(std::chrono::seconds(59));
+  EXPECT_FALSE(world.log().appends_inline());
+  ASSERT_TRUE(append_later(100));
+  EXPECT_EQ(world.log().segments(), 1u);
+  world.pass(std::chrono::seconds(1));
+  ASSERT_TRUE(append_later(100));
+  EXPECT_EQ(world.log().segments(), 2u);
+  EXPECT_TRUE(world.log().appends_inline());
+}
+
 TEST_F(LaterTest, WhoWaitsIsToldOfTheDisksEnd) {
   world.config.dirty_bytes_max = 64u << 10;
   start(model::Durability::memory);
