@@ -41,19 +41,6 @@ auto age_of(const PartitionAssignment& assignment) {
   return std::tie(assignment.leader_epoch, assignment.version);
 }
 
-/// The controller's, whatever this broker's own are: a topic has the same settings everywhere. One
-/// that this release does not take is left at its built-in value.
-model::TopicSettings defaults_of(const protocol::PullImageResponse& answer) {
-  model::TopicSettings defaults;
-  for (const auto& [name, value] : answer.topic_defaults) {
-    const auto refused = model::set_topic_setting(defaults, name, value);
-    if (!refused) continue;
-    base::log_warning("metadata", "a topic default of the controller is not in force here: {}",
-                      refused->message);
-  }
-  return defaults;
-}
-
 /// A setting that this release does not take is left out of what is in force.
 model::TopicSettings settings_of(const protocol::ImageTopic& topic,
                                  const model::TopicSettings& defaults) {
@@ -128,9 +115,20 @@ std::vector<metadata::TopicPtr> kept_topics(const ClusterImage& current,
 
 }  // namespace
 
-ImagePtr next_image(const ImagePtr& current, const protocol::PullImageResponse& answer) {
+model::TopicSettings defaults_of(const std::map<std::string, std::string>& told) {
+  model::TopicSettings defaults;
+  for (const auto& [name, value] : told) {
+    const auto refused = model::set_topic_setting(defaults, name, value);
+    if (!refused) continue;
+    base::log_warning("metadata", "a topic default of the controller is not in force here: {}",
+                      refused->message);
+  }
+  return defaults;
+}
+
+ImagePtr next_image(const ImagePtr& current, const protocol::PullImageResponse& answer,
+                    const model::TopicSettings& defaults) {
   if (current && answer.version < current->version()) return nullptr;
-  const auto defaults = defaults_of(answer);
   std::vector<metadata::TopicPtr> topics;
   topics.reserve(answer.topics.size());
   for (const auto& topic : answer.topics)

@@ -107,27 +107,31 @@ bool ImagePuller::take(const protocol::PullImageResponse& answer) {
     snapshot_wanted_ = false;
     return true;
   }
-  auto image = next_image(view_.image(), answer);
+  const bool changed = answer.topic_defaults != defaults_told_;
+  const auto defaults = changed ? defaults_of(answer.topic_defaults) : defaults_;
+  auto image = next_image(view_.image(), answer, defaults);
   if (!image) {
     snapshot_wanted_ = true;
     return fail(fmt::format("an answer of version {}, base {}, does not follow version {}",
                             answer.version, answer.base_version, view_.version()));
   }
   snapshot_wanted_ = false;
-  compare_defaults(answer);
+  if (changed || answer.controller != controller_) {
+    controller_ = answer.controller;
+    defaults_told_ = answer.topic_defaults;
+    defaults_ = defaults;
+    compare_defaults();
+  }
   view_.publish(std::move(image));
   return true;
 }
 
 /// Here they matter once this broker is the controller.
-void ImagePuller::compare_defaults(const protocol::PullImageResponse& answer) {
-  model::TopicSettings in_force;
-  for (const auto& [name, value] : answer.topic_defaults)
-    (void)model::set_topic_setting(in_force, name, value);
+void ImagePuller::compare_defaults() {
   std::vector<std::string> differences;
   for (const auto& name : model::topic_setting_names()) {
     const auto here = model::topic_setting_text(config_.topic_defaults, name);
-    const auto there = model::topic_setting_text(in_force, name);
+    const auto there = model::topic_setting_text(defaults_, name);
     if (here != there) differences.push_back(fmt::format("{} is {}, not {}", name, there, here));
   }
   auto differing = differences.empty()
@@ -135,7 +139,7 @@ void ImagePuller::compare_defaults(const protocol::PullImageResponse& answer) {
                        : fmt::format(
                              "[topic.defaults] of the controller, broker {}, are in force, "
                              "and differ from those here: {}",
-                             answer.controller, fmt::join(differences, ", "));
+                             controller_, fmt::join(differences, ", "));
   if (differing == differing_) return;
   differing_ = std::move(differing);
   if (!differing_.empty()) base::log_warning("metadata", "{}", differing_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "base/wait_list.h"
@@ -53,7 +54,7 @@ class ImagePuller {
   asio::awaitable<bool> pull();
   bool take(const protocol::PullImageResponse& answer);
   void take_time(const protocol::PullImageResponse& answer, base::TimePoint sent);
-  void compare_defaults(const protocol::PullImageResponse& answer);
+  void compare_defaults();
   asio::awaitable<void> pause();
   [[nodiscard]] bool may_pull() const;
   bool fail(std::string why);
@@ -71,6 +72,10 @@ class ImagePuller {
   std::string trouble_;
   base::TimePoint trouble_since_{};
   bool trouble_told_ = false;
+  // Of the newest answer with topics: whose defaults are in force, what it said, what that means.
+  std::int32_t controller_ = -1;
+  std::map<std::string, std::string> defaults_told_;
+  model::TopicSettings defaults_;
   std::string differing_;
   std::function<void(const protocol::ClusterTime&, base::TimePoint)> cluster_time_;
   base::WaitList changed_;

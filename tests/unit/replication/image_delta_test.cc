@@ -22,6 +22,11 @@ protocol::PullImageResponse snapshot(std::uint64_t at, std::vector<protocol::Ima
   return answer;
 }
 
+metadata::ImagePtr next_image(const metadata::ImagePtr& current,
+                              const protocol::PullImageResponse& answer) {
+  return replication::next_image(current, answer, defaults_of(answer.topic_defaults));
+}
+
 protocol::PullImageResponse delta(std::uint64_t base, std::uint64_t at,
                                   std::vector<protocol::ImageTopic> topics,
                                   std::vector<base::Uuid> removed = {}) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/log.h"
 #include "scripted_controller.h"
 #include "support/run.h"
 #include "support/sim_runtime.h"
@@ -102,6 +105,26 @@ TEST_F(ImagePullerTest, TopicDefaultsOtherThanTheControllersAreNamed) {
   publish(version(3, 1));
   run_for(1s);
   EXPECT_EQ(puller.differing_defaults(), "");
+}
+
+TEST_F(ImagePullerTest, ADefaultThatIsNotTakenIsNamedOncePerChange) {
+  std::string warnings;
+  base::set_log_sink([&](base::LogLevel level, std::string_view, std::string_view text) {
+    if (level == base::LogLevel::warning) warnings += std::string(text) + "\n";
+  });
+  topic_defaults = {{"of.the.future", "x"}};
+  begin();
+  for (std::uint64_t n = 1; n <= 3; ++n) {
+    publish(version(1, n));
+    run_for(1s);
+    ASSERT_EQ(view.version(), version(1, n));
+  }
+  EXPECT_EQ(std::ranges::count(warnings, '\n'), 1) << warnings;
+  topic_defaults.emplace("of.the.far.future", "x");
+  publish(version(2, 1));
+  run_for(1s);
+  EXPECT_EQ(std::ranges::count(warnings, '\n'), 3) << warnings;
+  base::set_log_sink({});
 }
 
 TEST_F(ImagePullerTest, ChangesFollowInOneLongPollAfterTheOther) {
