@@ -78,6 +78,7 @@ class LocalDisk final : public Disk {
     bool disk_failed = false;  // in the run before
     Watermarks watermarks;
     DamageList damage;
+    bool damage_known = false;  // else the file cannot be read
   };
   struct RecoveryRun;
 
@@ -183,8 +184,8 @@ class LocalDisk final : public Disk {
   CheckpointWriter checkpoint_;
   Scrubber scrubber_;
   Watermarks watermarks_written_;
-  DamageList damage_written_;
-  Flusher::Progress checkpointed_;  // what the newest checkpoint knows at least
+  std::optional<DamageList> damage_written_;  // none: nobody knows what the file says
+  Flusher::Progress checkpointed_;            // what the newest checkpoint knows at least
   base::TaskGroup tasks_;
   base::WaitList wake_;
   std::int64_t broker_epoch_ = -1;

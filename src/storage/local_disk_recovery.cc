@@ -122,8 +122,10 @@ asio::awaitable<Result<void>> LocalDisk::begin_recovery(RecoveryRun& run) {
   co_return Result<void>();
 }
 
-/// Until a partition is recovered the checkpoint says of it what the one before did.
+/// What the small files say goes on from there. Until a partition is recovered the checkpoint says
+/// of it what the one before did.
 void LocalDisk::keep_found(const RecoveryRun& run) {
+  if (run.found.damage_known) damage_written_ = run.found.damage;
   for (const auto& spec : run.specs) {
     const auto known = run.found.checkpoint.find(spec.id);
     if (known != run.found.checkpoint.end()) {
@@ -244,6 +246,7 @@ Result<LocalDisk::Found> LocalDisk::look() {
   auto marks = load_disk_file(files, path, kWatermarksFile, kWatermarksMagic, decode_watermarks);
   if (marks) found.watermarks = *std::move(marks);
   auto damage = load_disk_file(files, path, kDamagedFile, kDamagedMagic, decode_damage);
+  found.damage_known = damage || is_missing(damage.error());
   if (damage) found.damage = *std::move(damage);
   const auto run = load_disk_file(files, path, kRunMarkerFile, kRunMarkerMagic, decode_run_marker);
   if (run) found.run = *run;

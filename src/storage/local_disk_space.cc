@@ -146,12 +146,14 @@ asio::awaitable<void> LocalDisk::keep_damage() {
 asio::awaitable<void> LocalDisk::write_damage() {
   auto damage = state_->damage.all();
   if (damage == damage_written_) co_return;
-  damage_written_ = damage;
   const auto body = encode_damage(damage);
+  Result<void> written;
   const auto work = [&] {
-    static_cast<void>(write_cache_file(state_->files, path_of(kDamagedFile), kDamagedMagic, body));
+    written = write_cache_file(state_->files, path_of(kDamagedFile), kDamagedMagic, body);
   };
+  damage_written_.reset();
   co_await state_->executor.run(work);
+  if (written) damage_written_ = std::move(damage);
 }
 
 void LocalDisk::forget_damage(const model::PartitionId& id) {

@@ -138,6 +138,50 @@ TEST(DamagedSegment, WhatWasTrimmedAwayIsNotMetAgain) {
   }
 }
 
+TEST(DamagedSegment, WhatANewRunKnowsAsWellIsNotWrittenDownAnew) {
+  const std::string notes = std::string(StorageWorld::kPath) + "/damaged";
+  DamagedSegment segment;
+  auto& world = segment.world;
+  segment.fill(true);
+  segment.flip(7, kInBody);
+  world.start();
+  EXPECT_FALSE(world.read(Offset(75), 1));
+  world.pass(std::chrono::milliseconds(100));
+  ASSERT_TRUE(world.stop());
+  Fault unwritten;
+  unwritten.operation = FileOperation::write;
+  unwritten.path_part = notes;
+  unwritten.times = -1;
+  world.files->inject(unwritten);
+  world.start();
+  world.pass(std::chrono::seconds(1));
+  EXPECT_EQ(world.log().damaged_places().size(), 1u);
+  ASSERT_TRUE(world.stop());
+  EXPECT_FALSE(world.files->content(notes).empty());
+}
+
+TEST(DamagedSegment, WhatNobodyKnowsAnyMoreIsNotWrittenDownStill) {
+  const std::string notes = std::string(StorageWorld::kPath) + "/damaged";
+  const auto none = storage::seal(storage::kDamagedMagic, storage::encode_damage({}));
+  for (const bool readable : {true, false}) {
+    DamagedSegment segment;
+    auto& world = segment.world;
+    segment.fill(true);
+    segment.flip(7, kInBody);
+    world.start();
+    EXPECT_FALSE(world.read(Offset(75), 1));
+    world.pass(std::chrono::milliseconds(100));
+    ASSERT_TRUE(world.stop());
+    EXPECT_NE(world.files->content(notes), none);
+    segment.flip(7, kInBody);  // mended by somebody
+    if (!readable) world.files->flip(notes, 30, std::byte{4});
+    world.start();
+    world.pass(std::chrono::seconds(1));
+    EXPECT_EQ(world.files->content(notes), none) << readable;
+    ASSERT_TRUE(world.stop());
+  }
+}
+
 TEST(DamagedSegment, OneOfWhichAPartWasTrimmedAwayIsMetStill) {
   DamagedSegment segment;
   auto& world = segment.world;
