@@ -109,10 +109,15 @@ std::uint64_t Flusher::syncs_begun(const LogSync& log) const noexcept {
   return log.syncs_begun_.load(std::memory_order_acquire);
 }
 
+std::uint64_t Flusher::claimed(const LogSync& log) const noexcept {
+  return log.claimed_.load(std::memory_order_acquire);
+}
+
 void Flusher::rolled(LogSync& log, const SealedSegment& finished,
                      std::shared_ptr<base::File> active, const SyncPoint& start) {
   std::lock_guard lock(mutex_);
   log.target_ = start;
+  log.claimed_.store(start.position, std::memory_order_release);
   log.sealing_.push_back({std::move(log.active_), finished});
   log.active_ = std::move(active);
   log.directory_changed_ = true;
@@ -123,6 +128,7 @@ void Flusher::cut(LogSync& log, const SyncPoint& end, std::shared_ptr<base::File
   std::lock_guard lock(mutex_);
   log.cuts_ = cuts;
   log.target_ = end;
+  log.claimed_.store(end.position, std::memory_order_release);
   log.active_ = std::move(active);
   log.sealing_.clear();
   log.directory_changed_ = false;
@@ -403,7 +409,8 @@ std::optional<Flusher::Job> Flusher::take_job(const std::shared_ptr<LogSync>& lo
     job.appended = 0;
   } else {
     log->in_step_.store(step, std::memory_order_release);
-    if (job.claims_of_active()) log->syncs_begun_.fetch_add(1, std::memory_order_release);
+    log->claimed_.store(job.target.position, std::memory_order_release);
+    log->syncs_begun_.fetch_add(1, std::memory_order_release);
   }
   return job;
 }

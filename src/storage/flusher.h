@@ -32,6 +32,7 @@ class LogSync {
         directory_(std::move(directory)),
         ended_(std::move(ended)),
         moved_(std::move(moved)),
+        claimed_(reached.recovery_point.position),
         target_(reached.recovery_point),
         active_(std::move(active)),
         reached_(std::move(reached)) {}
@@ -49,6 +50,7 @@ class LogSync {
   const Ended ended_;
   const Moved moved_;
   std::atomic<std::uint64_t> syncs_begun_{0};
+  std::atomic<std::uint64_t> claimed_;
   std::atomic<bool> in_step_{false};
 
   bool queued_ = false;
@@ -99,8 +101,11 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
   /// until image_written() says that its earlier content is in the journal.
   void expect_image(LogSync& log);
   void image_written(const std::shared_ptr<LogSync>& log);
-  /// Rises with every sync that begins after which more of the active segment counts as synced.
+  /// Rises with every sync of the log that begins.
   [[nodiscard]] std::uint64_t syncs_begun(const LogSync& log) const noexcept;
+  /// Where that ends in the active segment which counts as synced, or will when a sync that has
+  /// begun ends.
+  [[nodiscard]] std::uint64_t claimed(const LogSync& log) const noexcept;
   /// The log was cut and ends at `end` in `active` now, which is synced. Results of syncs from
   /// before are dropped.
   void cut(LogSync& log, const SyncPoint& end, std::shared_ptr<base::File> active,
@@ -148,9 +153,6 @@ class Flusher : public std::enable_shared_from_this<Flusher> {
     [[nodiscard]] std::uint64_t active_from() const {
       return reached.segment_base == target.segment_base ? reached.position : 0;
     }
-    /// More of `active` will count as synced. Not so right after a roll: what may be lost of the
-    /// new segment then needs no image of a block.
-    [[nodiscard]] bool claims_of_active() const { return target.position > active_from(); }
   };
   struct Step {
     std::vector<Job> jobs;

@@ -8,6 +8,8 @@
 namespace mq::storage {
 namespace {
 
+constexpr std::int64_t kMomentMs = 1'000;
+
 /// In eighths of a stride, by the partition.
 std::uint64_t first_stride(const model::PartitionId& id, std::uint64_t bytes) {
   constexpr std::uint64_t kPlaces = 8;
@@ -77,6 +79,7 @@ LocalLog::LocalLog(const LogSpec& spec, std::string directory, RecoveredLog reco
                        .bytes = segment.bytes});
     sealed_bytes_ += segment.bytes;
   }
+  whole_ = end_;
   allocated_ = written_behind_ = end_.position;
   allocate_looked_at_ = spec.worker->now();
   allocate_looked_at_position_ = end_.position;
@@ -186,9 +189,14 @@ void LocalLog::request_sync() {
   if (!failure_ && flusher_->recovery_point(*sync_) != end_) flusher_->request(sync_, end_);
 }
 
+/// The append behind a sync that reaches into its block waits for the journal. Of a log that is
+/// being written what came within the last moment has time until the next sync.
 void LocalLog::request_sync_without_hurry() {
-  if (failure_ || flusher_->recovery_point(*sync_) == end_) return;
-  Flusher::Wanted wanted(1, {sync_, end_});
+  const SyncPoint reached = flusher_->recovery_point(*sync_);
+  if (failure_ || reached == end_) return;
+  const bool written_now = reached.offset < whole_.offset &&
+                           spec_.worker->wall_clock_ms() - whole_.append_time_ms < kMomentMs;
+  Flusher::Wanted wanted(1, {sync_, written_now ? whole_ : end_});
   flusher_->request_without_hurry(wanted);
 }
 

@@ -342,7 +342,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   int visits_ = 0;
 
   model::Offset log_start_;
-  SyncPoint end_;     // the log end, in the active segment
+  SyncPoint end_;  // the log end, in the active segment
+  SyncPoint
+      whole_;  // the last one that reaches no further than the block in which end_ lies begins
   SyncPoint synced_;  // below it every byte is durable, in segment or journal
   model::Offset confirmed_;
   model::Offset retention_limit_;  // -1: none

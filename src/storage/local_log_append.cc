@@ -145,9 +145,11 @@ void LocalLog::written(const AppendInfo& info, Incoming incoming) {
   active_index_.note(info.base_offset, end_.position);
   active_times_.note(info.append_time_ms, info.base_offset, end_.position);
   tail_.add(std::move(incoming.owner), batch.bytes(), info.base_offset, info.end_offset);
+  const SyncPoint before = end_;
   if (end_.position == 0) end_.segment_first_append_time_ms = info.append_time_ms;
   end_.offset = info.end_offset;
   end_.position += batch.batch_bytes();
+  if (before.position <= end_.position / kJournalBlockBytes * kJournalBlockBytes) whole_ = before;
   recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
   end_.leader_epoch = info.leader_epoch;
   end_.append_time_ms = info.append_time_ms;

@@ -352,7 +352,7 @@ void LocalLog::forget_above(const Cut& cut) {
   active_index_from_ = 0;
   active_head_index_ = nullptr;
   active_head_times_ = nullptr;
-  end_ = synced_ = cut.point;
+  end_ = whole_ = synced_ = cut.point;
   confirmed_ = cut.anew ? to : std::min(confirmed_, to);
   if (cut.anew) {
     log_start_ = wanted_start_ = to;

@@ -32,11 +32,13 @@ void LocalLog::journal_append(base::SharedBytes batch, Offset base, std::uint64_
 
 /// An append that begins inside of a block writes it again, and its first bytes may be synced and
 /// nowhere else: a power cut in the middle of that takes the whole block. So they have to be in the
-/// journal, unless no sync began since the append before, which has seen to it.
+/// journal, unless no sync that has begun reaches into the block, or none began since the append
+/// before, which has seen to it.
 bool LocalLog::needs_image() const {
   if (MQ_MUTANT("block_image_after_its_append")) return false;
   const std::uint64_t block = end_.position / kJournalBlockBytes * kJournalBlockBytes;
   if (end_.position == block || end_.position == image_ahead_) return false;
+  if (flusher_->claimed(*sync_) <= block) return false;
   return imaged_block_ != block || imaged_at_sync_ != flusher_->syncs_begun(*sync_);
 }
 
@@ -79,7 +81,7 @@ void LocalLog::journal_image(std::uint64_t position) {
   const bool made = std::exchange(image_ahead_, ~std::uint64_t{0}) == position;
   imaged_block_ = end_.position / kJournalBlockBytes * kJournalBlockBytes;
   imaged_at_sync_ = begun;
-  if (same || made || position == block) return;
+  if (same || made || position == block || flusher_->claimed(*sync_) <= block) return;
   auto bytes = block_below(position);
   if (!bytes.empty()) journal_->image(journal_log_, block, std::move(bytes), end_);
 }

@@ -132,6 +132,7 @@ Result<void> LocalLog::roll_into(Opened opened) {
   end_.segment_base = end_.offset;
   end_.position = 0;
   end_.segment_first_append_time_ms = -1;
+  whole_ = end_;
   allocated_ = written_behind_ = 0;
   imaged_block_ = ~std::uint64_t{0};
   allocate_step_ = kAllocateStepMin;

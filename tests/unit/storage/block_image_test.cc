@@ -92,6 +92,24 @@ TEST(BlockImage, ARollCostsNoWait) {
   EXPECT_EQ(world.counters.snapshot()["storage_images_ahead_total"], 0);
 }
 
+/// `memory` logs are synced once a minute. One that is being written then leaves out its last
+/// block, one that is not is synced to its end.
+TEST(BlockImage, ASyncNowAndThenCostsAWriterNoWait) {
+  StorageWorld world;
+  world.settings.durability = Durability::memory;
+  world.start();
+  for (int i = 0; i < 3'500; ++i) {
+    ASSERT_TRUE(append(world));
+    world.pass(std::chrono::milliseconds(20));
+  }
+  EXPECT_GT(world.counters.snapshot()["storage_syncs_total"], 0);
+  EXPECT_EQ(world.counters.snapshot()["storage_images_ahead_total"], 0);
+  world.pass(std::chrono::seconds(60));
+  EXPECT_FALSE(world.log().appends_inline());
+  ASSERT_TRUE(append(world));
+  EXPECT_EQ(world.counters.snapshot()["storage_images_ahead_total"], 1);
+}
+
 /// It asks for a recovery point above the log's end, which would never come.
 TEST(BlockImage, OneThatNoAppendFollowedIsNotKeptForEver) {
   StorageWorld world;
