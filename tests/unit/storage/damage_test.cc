@@ -12,6 +12,9 @@ namespace {
 
 using model::Offset;
 
+constexpr std::uint64_t kInBody = 300;
+constexpr std::uint64_t kInStamp = 13;
+
 /// Twenty batches of ten records; one segment, or two.
 struct DamagedSegment {
   void fill(bool sealed) {
@@ -27,6 +30,13 @@ struct DamagedSegment {
       if (!file.ends_with(".index")) continue;
       ASSERT_TRUE(world.files->remove_file(file));
     }
+  }
+  /// Filled, damaged in its eighth batch while nothing runs, and open again.
+  StorageWorld& start_damaged(bool sealed, std::uint64_t byte = kInBody) {
+    fill(sealed);
+    flip(7, byte);
+    world.start();
+    return world;
   }
   /// Where the batch stands in its segment.
   std::uint64_t append() {
@@ -52,16 +62,10 @@ struct DamagedSegment {
   std::vector<std::uint64_t> positions;
 };
 
-constexpr std::uint64_t kInBody = 300;
-constexpr std::uint64_t kInStamp = 13;
-
 TEST(DamagedSegment, OnlyTheBatchIsLostWhoseRecordsAreDamaged) {
   for (const bool sealed : {false, true}) {
     DamagedSegment segment;
-    auto& world = segment.world;
-    segment.fill(sealed);
-    segment.flip(7, kInBody);
-    world.start();
+    auto& world = segment.start_damaged(sealed);
     EXPECT_EQ(segment.readable(), "+++++++-++++++++++++") << sealed;
     const auto places = world.log().damaged_places();
     ASSERT_EQ(places.size(), 1u);
@@ -75,10 +79,7 @@ TEST(DamagedSegment, OnlyTheBatchIsLostWhoseRecordsAreDamaged) {
 // LOG-5
 TEST(DamagedSegment, WhatLiesBeforeADamagedHeaderIsReadWithoutAnIndex) {
   DamagedSegment segment;
-  auto& world = segment.world;
-  segment.fill(true);
-  segment.flip(7, kInStamp);
-  world.start();
+  auto& world = segment.start_damaged(true, kInStamp);
   EXPECT_EQ(segment.readable().substr(0, 8), "+++++++-");
   EXPECT_EQ(world.log().damaged_places().front().offset, Offset(70));
 }
@@ -86,10 +87,7 @@ TEST(DamagedSegment, WhatLiesBeforeADamagedHeaderIsReadWithoutAnIndex) {
 TEST(DamagedSegment, ANewRunKnowsWhatTheLastOneFound) {
   for (const bool killed : {true, false}) {
     DamagedSegment segment;
-    auto& world = segment.world;
-    segment.fill(true);
-    segment.flip(7, kInBody);
-    world.start();
+    auto& world = segment.start_damaged(true);
     EXPECT_FALSE(world.read(Offset(75), 1));
     const auto known = world.log().damaged_places();
     ASSERT_EQ(known.size(), 1u);
@@ -121,10 +119,7 @@ TEST(DamagedSegment, ANewRunKnowsWhatTheLastOneFound) {
 TEST(DamagedSegment, WhatWasTrimmedAwayIsNotMetAgain) {
   for (const bool sealed : {false, true}) {
     DamagedSegment segment;
-    auto& world = segment.world;
-    segment.fill(sealed);
-    segment.flip(7, kInBody);
-    world.start();
+    auto& world = segment.start_damaged(sealed);
     EXPECT_FALSE(world.read(Offset(75), 1));
     ASSERT_TRUE(world.trim(Offset(80)));
     for (const int run : {1, 2}) {
@@ -184,10 +179,7 @@ TEST(DamagedSegment, WhatNobodyKnowsAnyMoreIsNotWrittenDownStill) {
 
 TEST(DamagedSegment, OneOfWhichAPartWasTrimmedAwayIsMetStill) {
   DamagedSegment segment;
-  auto& world = segment.world;
-  segment.fill(true);
-  segment.flip(7, kInBody);
-  world.start();
+  auto& world = segment.start_damaged(true);
   ASSERT_TRUE(world.trim(Offset(75)));
   EXPECT_EQ(segment.readable(), "--------++++++++++++");
   EXPECT_EQ(world.log().damaged_places().size(), 1u);
