@@ -84,15 +84,27 @@ BitFlips::Kind BitFlips::strike_segment(ClusterNode& node) {
   const auto files = segments(node);
   if (files.empty()) return Kind::none;
   const auto& file = files[random_.below(files.size())];
+  const auto position = random_.below(node.files().content(file).size());
+  return damage(node, file, position) ? Kind::log : Kind::none;
+}
+
+bool BitFlips::strike_start(ClusterNode& node, const model::PartitionId& id) {
+  const auto files = segments(node);
+  const auto oldest =
+      std::ranges::find_if(files, [&](const auto& file) { return partition_of(file) == id; });
+  if (oldest == files.end()) return false;
+  return damage(node, *oldest, random_.below(node.files().content(*oldest).size()));
+}
+
+bool BitFlips::damage(ClusterNode& node, const std::string& file, std::uint64_t position) {
   const auto size = node.files().content(file).size();
-  const auto position = random_.below(size);
-  if (size < kWindow || !flip(node, file, position)) return Kind::none;
+  if (size < kWindow || !flip(node, file, position)) return false;
   const auto content = node.files().content(file);
   Damage damage{&node, *partition_of(file), file, std::min(position, size - kWindow), {}};
   const auto begin = content.begin() + static_cast<std::ptrdiff_t>(damage.from);
   damage.bytes.assign(begin, begin + kWindow);
   struck_.push_back(std::move(damage));
-  return Kind::log;
+  return true;
 }
 
 /// What a running process has read already it does not read again.

@@ -32,6 +32,8 @@ class BitFlips {
   };
   /// One bit of one file.
   Kind strike(ClusterNode& node);
+  /// The same in the oldest segment that it has of this partition. False: nothing has changed.
+  bool strike_start(ClusterNode& node, const model::PartitionId& id);
   [[nodiscard]] bool chance(double probability) { return random_.chance(probability); }
   [[nodiscard]] base::Duration duration(base::Duration low, base::Duration high) {
     return random_.duration(low, high);
@@ -57,6 +59,7 @@ class BitFlips {
   asio::awaitable<bool> is_met(Damage damage);
   Kind strike_segment(ClusterNode& node);
   Kind strike_other(ClusterNode& node);
+  bool damage(ClusterNode& node, const std::string& file, std::uint64_t position);
   [[nodiscard]] std::optional<model::PartitionId> partition_of(const std::string& file) const;
   [[nodiscard]] std::vector<std::string> segments(ClusterNode& node) const;
   bool flip(ClusterNode& node, const std::string& file, std::uint64_t position);

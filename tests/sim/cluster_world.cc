@@ -40,6 +40,9 @@ replication::IsrLimits draw_isr_limits(testing::SimRandom& random) {
   return limits;
 }
 
+/// Any number: another generator than those before.
+constexpr std::uint64_t kLatest = 0x51d1'e7ab'9c3f'0625;
+
 class World {
  public:
   World(std::uint64_t seed, bool replicated);
@@ -74,7 +77,9 @@ class World {
   using Range = std::pair<std::int64_t, std::int64_t>;
   [[nodiscard]] std::optional<Range> range_of(const model::PartitionId& id);
   [[nodiscard]] bool read_to_the_end(const model::PartitionId& id, std::int64_t position);
+  [[nodiscard]] bool settle_producers();
   void run_drill();
+  void replace_a_log();
   void compare_replicas();
   void heal_replicas();
   void wait_for_task(std::string_view what, asio::awaitable<void> task);
@@ -83,6 +88,7 @@ class World {
   BrokerMachine machine_;
   /// Of what came to this world later: what was there before goes on as it did.
   testing::SimRandom extras_;
+  testing::SimRandom latest_;  ///< of what came later still
   SharedLedger ledger_;
   Nodes nodes_;
   std::optional<ClusterAudit> audit_;
@@ -111,7 +117,7 @@ class World {
 };
 
 World::World(std::uint64_t seed, bool replicated)
-    : machine_(seed), extras_(~seed), replicated_(replicated) {
+    : machine_(seed), extras_(~seed), latest_(seed ^ kLatest), replicated_(replicated) {
   const auto count = replicated ? 3 : machine_.random.between(1, 3);
   machine_.bootstrap.clear();
   machine_.racks = replicated && extras_.chance(0.5);
@@ -408,12 +414,16 @@ bool World::caught_up() {
   });
 }
 
-void World::check_all() {
+bool World::settle_producers() {
   for (const auto& producer : producers_) producer->quiesce();
   const auto settled = [this] {
     return std::ranges::all_of(producers_, [](const auto& one) { return one->settled(); });
   };
-  if (!wait_for(settled, 3min, "CLI-1: producers have records without a result")) return;
+  return wait_for(settled, 3min, "CLI-1: producers have records without a result");
+}
+
+void World::check_all() {
+  if (!settle_producers()) return;
   for (const auto& consumer : consumers_) consumer->read_all_again();
   const auto read = [this] { return caught_up(); };
   if (!wait_for(read, 30min, "consumers do not reach the end of their partitions")) return;
@@ -443,6 +453,17 @@ void World::run_drill() {
   drills_.emplace(machine_, extras_.fork(), nodes_, audit_->replicas(), isr_,
                   [this] { return ending_ || machine_.failed(); });
   wait_for_task("the drill", drills_->run(unclean_));
+}
+
+/// The last of all, since nothing is sent any more.
+void World::replace_a_log() {
+  if (!settle_producers()) return;
+  wait_for_task("reading what is damaged", flips_->meet_all());
+  // One replica at a time is damaged.
+  if (!wait_for([this] { return flips_->left().empty(); }, 30s, "")) return;
+  drills_.emplace(machine_, latest_.fork(), nodes_, audit_->replicas(), isr_,
+                  [this] { return ending_ || machine_.failed(); });
+  wait_for_task("the drill of a log", drills_->replace_a_log(*flips_));
 }
 
 /// What a broker meets of damage it has mended by the replicas in sync, within a minute.
@@ -515,6 +536,7 @@ void World::run() {
   if (!machine_.failed() && flips_)
     wait_for_task("the change of bits", replica_trouble_->flip_some_bits());
   if (!machine_.failed() && (drilled_ || unclean_)) run_drill();
+  if (!machine_.failed() && flips_ && latest_.chance(0.5)) replace_a_log();
   if (!machine_.failed()) machine_.checked([this] { check_all(); });
   end_all();
 }

@@ -24,13 +24,19 @@ constexpr base::Duration kAway = kSilent + 30s + 5s;
 
 }  // namespace
 
-asio::awaitable<void> Drills::run(bool unclean) {
+/// False: it does not begin, since something is left of what was before.
+asio::awaitable<bool> Drills::begins_calm() {
   const auto until = machine_.runtime.now() + 30s;
   while (!over_() && !replicas_.not_in_sync().empty() && machine_.runtime.now() < until)
     co_await machine_.runtime.sleep_for(20ms);
   lives_.clear();
   for (const auto& node : nodes_) lives_.push_back(node->lives());
-  if (over_() || disturbed() || !replicas_.not_in_sync().empty()) co_return;
+  co_return !over_() && !disturbed() && replicas_.not_in_sync().empty();
+}
+
+asio::awaitable<void> Drills::run(bool unclean) {
+  const bool calm = co_await begins_calm();
+  if (!calm) co_return;
   if (unclean) co_return co_await give_records_up();
   switch (random_.below(4)) {
     case 0:
@@ -223,6 +229,56 @@ asio::awaitable<void> Drills::refuse_connections() {
   require(over_() || disturbed() || registrations(*node) <= before + 1,
           "CTL-9: {} lives, and was taken for dead {} times", node->name(),
           registrations(*node) - before);
+  machine_.network.heal();
+}
+
+/// Of a partition that the controller does not lead: it goes on hearing both, who do not hear each
+/// other any more.
+Drills::Struck Drills::strike_a_follower(BitFlips& flips, const ClusterNode& controller) {
+  for (const auto& id : replicas_.partitions()) {
+    const auto& state = *replicas_.state_of(id);
+    if (state.isr.size() < nodes_.size() || state.leader.value() == controller.id()) continue;
+    Struck struck{.id = id};
+    for (const auto& node : nodes_) {
+      if (node->id() == state.leader.value()) struck.leader = node.get();
+      if (node->id() != state.leader.value() && node.get() != &controller)
+        struck.follower = node.get();
+    }
+    auto& follower = *struck.follower;
+    const auto* const log = follower.broker()->core().disks->find(id);
+    if (!struck.leader || !log || !flips.strike_start(follower, id)) continue;
+    struck.end = log->log_end_offset();
+    follower.set_damaged(true);
+    machine_.network.cut(follower.name(), struck.leader->name());
+    machine_.simulator.trace(
+        fmt::format("{} will follow {} with another log, of which {} hears nothing",
+                    follower.name(), id.text(), struck.leader->name()));
+    return struck;
+  }
+  return {};
+}
+
+std::string Drills::not_made_anew(const Struck& struck) const {
+  if (disturbed()) return {};
+  const auto* const log = struck.follower->broker()->core().disks->find(struck.id);
+  if (log && !log->failure() && log->log_end_offset() < struck.end) return {};
+  return fmt::format("the damaged log of {} is still that of {}", struck.id.text(),
+                     struck.follower->name());
+}
+
+/// REP-5: what the leader has heard of the log that was would let it in again, if that counted.
+asio::awaitable<void> Drills::replace_a_log(BitFlips& flips) {
+  const bool calm = co_await begins_calm();
+  const auto* const controller = leading_node(nodes_);
+  if (!calm || !controller) co_return;
+  const auto struck = strike_a_follower(flips, *controller);
+  if (!struck.follower) co_return;
+  co_await flips.meet_all();
+  const bool met = !flips.left().empty();
+  Missing made_anew = [&] { return not_made_anew(struck); };
+  if (met) co_await expect(20s, std::move(made_anew), "REP-5: a follower's log is damaged");
+  // A leader asks several times in that time.
+  if (met) co_await machine_.runtime.sleep_for(isr_.lag_time + 2s);
   machine_.network.heal();
 }
 

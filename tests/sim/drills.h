@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/bit_flips.h"
 #include "sim/cluster_node.h"
 #include "sim/replica_audit.h"
 
@@ -28,8 +29,21 @@ class Drills {
 
   /// One of them; `unclean`: there are topics with unclean_election, and they give records up.
   asio::awaitable<void> run(bool unclean);
+  /// While nothing is appended: a follower's log is damaged and made anew, and its leader, who has
+  /// heard all of what it was, hears nothing of that.
+  asio::awaitable<void> replace_a_log(BitFlips& flips);
 
  private:
+  struct Struck {
+    model::PartitionId id;
+    ClusterNode* follower = nullptr;  ///< null: none was
+    const ClusterNode* leader = nullptr;
+    model::Offset end;  ///< of the follower's log
+  };
+
+  asio::awaitable<bool> begins_calm();
+  Struck strike_a_follower(BitFlips& flips, const ClusterNode& controller);
+  [[nodiscard]] std::string not_made_anew(const Struck& struck) const;
   asio::awaitable<void> lose(BrokerEnd how, base::Duration limit, std::string_view rule);
   asio::awaitable<void> cut_the_controller_off();
   asio::awaitable<void> give_records_up();

@@ -93,10 +93,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"unheard_office_kept", run_replicated_world, 60, 51}),
     [](const auto& info) { return info.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(Damage, Mutants,
-                         ::testing::Values(Mistake{"damage_not_noted", run_replicated_world, 60,
-                                                   12}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Damage, Mutants,
+    ::testing::Values(Mistake{"damage_not_noted", run_replicated_world, 60, 12},
+                      Mistake{"replaced_in_the_same_epoch", run_replicated_world, 60}),
+    [](const auto& info) { return info.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(UncleanElection, Mutants,
                          ::testing::Values(Mistake{"unclean_everywhere", run_replicated_world, 60,
