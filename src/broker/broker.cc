@@ -19,6 +19,8 @@ namespace {
 constexpr std::int32_t kReplicasMax = 7;
 constexpr auto kProgressLogged = std::chrono::seconds(10);
 constexpr auto kWaitToldAgain = std::chrono::seconds(1);
+constexpr auto kWaitForLock = std::chrono::seconds(5);
+constexpr auto kLockAgain = std::chrono::milliseconds(20);
 
 using base::Error;
 using base::Result;
@@ -78,6 +80,26 @@ void note_registrations(base::FileSystem& files,
   }
 }
 
+/// A process that was killed holds its locks until the last of its threads has ended.
+asio::awaitable<Result<storage::DataDirectory>> lock_directory(const BrokerParts& parts,
+                                                               base::Runtime& home,
+                                                               std::string path,
+                                                               storage::Refusal& refusal) {
+  const auto until = home.now() + kWaitForLock;
+  bool told = false;
+  while (true) {
+    auto directory = storage::open_data_directory(*parts.files, path, parts.config.id, refusal);
+    const bool held =
+        !directory && directory.error() == make_error_code(storage::StorageErrc::locked);
+    if (!held || home.now() >= until) co_return directory;
+    if (!std::exchange(told, true))
+      base::log_warning("broker", "{}: waiting for that process to end, for {} s at most",
+                        refusal.text,
+                        std::chrono::duration_cast<std::chrono::seconds>(kWaitForLock).count());
+    co_await home.sleep_until(std::min(home.now() + kLockAgain, until));
+  }
+}
+
 }  // namespace
 
 Broker::Broker(BrokerParts parts)
@@ -116,11 +138,11 @@ asio::awaitable<Result<void>> Broker::start() {
 
 /// Locks every data directory, in order. One that the system cannot read is left out, but for the
 /// first; one that is somebody else's ends the start.
-Result<std::vector<storage::DataDirectory>> Broker::lock_directories() {
+asio::awaitable<Result<std::vector<storage::DataDirectory>>> Broker::lock_directories() {
   std::vector<storage::DataDirectory> directories;
   for (const auto& path : parts_.config.disks) {
     storage::Refusal refusal;
-    auto directory = storage::open_data_directory(*parts_.files, path, parts_.config.id, refusal);
+    auto directory = co_await lock_directory(parts_, home_, path, refusal);
     if (directory) {
       directories.push_back(*std::move(directory));
       unreadable_.emplace_back();
@@ -128,17 +150,17 @@ Result<std::vector<storage::DataDirectory>> Broker::lock_directories() {
     }
     const auto number = directory_error(directory.error());
     if (directories.empty() || number != WireError::file_unreadable)
-      return refuse(directory.error(), number, refusal.text);
+      co_return refuse(directory.error(), number, refusal.text);
     base::log_error("broker", "{}; its partitions are offline", refusal.text);
     directories.emplace_back().path = path;
     unreadable_.push_back(refusal.text);
   }
-  return directories;
+  co_return directories;
 }
 
 asio::awaitable<Result<void>> Broker::open_disks() {
   status("opening the data directories");
-  MQ_CO_TRY(auto directories, lock_directories());
+  MQ_CO_TRY(auto directories, co_await lock_directories());
   // The port is tried before anything is written.
   MQ_CO_TRY_VOID(listen());
 

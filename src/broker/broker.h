@@ -86,7 +86,7 @@ class Broker {
 
  private:
   asio::awaitable<base::Result<void>> open_disks();
-  base::Result<std::vector<storage::DataDirectory>> lock_directories();
+  asio::awaitable<base::Result<std::vector<storage::DataDirectory>>> lock_directories();
   base::Result<void> adopt_directories(std::vector<storage::DataDirectory> directories);
   asio::awaitable<base::Result<void>> join_cluster();
   MembershipConfig membership_config() const;

@@ -5,7 +5,7 @@ import os
 import re
 import unittest
 
-from daemon import Case, Broker, ctl, free_port
+from daemon import Case, Broker, ctl, free_port, wait_until
 from wire import crc32c
 
 CONFIG_EXIT = 78
@@ -34,11 +34,23 @@ class Refusals(Case):
     def test_second_broker_on_a_data_directory_names_the_holder(self):
         first = self.broker().start()
         second = self.broker(folder=first.folder, data=first.data)
-        _, line = self.refused(second, r"pid \d+")
+        _, line = self.refused(second, "DIRECTORY_LOCKED")
         self.assertIn(f"pid {first.process.pid}", line)
         self.assertIn(str(first.data), line)
         self.assertEqual(first.stop(), 0)
         second.start()
+        self.assertEqual(second.stop(), 0)
+
+    # A killed process holds its lock until the last of its threads has ended.
+    def test_a_lock_that_is_about_to_be_free_is_waited_for(self):
+        first = self.broker().start()
+        second = self.broker(folder=first.folder, data=first.data)
+        second.launch()
+        waits = f"in use by pid {first.process.pid}: waiting for that process to end"
+        wait_until(lambda: waits in second.log(), 4, "it waits")
+        first.kill9()
+        wait_until(lambda: " ready in " in second.log(), 20, "it starts")
+        self.assertEqual(second.log().count(waits), 1)
         self.assertEqual(second.stop(), 0)
 
     # REC-7
