@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "broker/error_map.h"
+
 namespace mq::broker {
 namespace {
 
@@ -61,6 +63,17 @@ protocol::Status damaged_status(Worker& worker, const model::PartitionId& partit
                      fmt::format("{}{}; mqctl partition describe {}/{} says what can be done", text,
                                  shared ? ", and no other replica has all of it" : "", topic->name,
                                  partition.partition));
+}
+
+protocol::Status refusal_of(Worker& worker, const model::PartitionId& partition,
+                            const base::Error& error) {
+  const Core& core = worker.core();
+  const auto name = core.partition_name(partition);
+  const auto wire = to_wire(error);
+  if (wire == WireError::partition_corrupt)
+    return damaged_status(worker, partition, model::Offset(),
+                          fmt::format("{}: its log is damaged on broker {}", name, core.id));
+  return core.status(wire, fmt::format("{}: {}", name, error.message()));
 }
 
 }  // namespace mq::broker

@@ -18,4 +18,9 @@ namespace mq::broker {
 protocol::Status damaged_status(Worker& worker, const model::PartitionId& partition,
                                 model::Offset wanted, std::string text);
 
+/// Why a partition led here does not do what was asked; of one whose log is damaged as
+/// damaged_status() says. On the partition's worker.
+protocol::Status refusal_of(Worker& worker, const model::PartitionId& partition,
+                            const base::Error& error);
+
 }  // namespace mq::broker

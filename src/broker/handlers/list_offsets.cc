@@ -2,7 +2,6 @@
 
 #include "broker/connection.h"
 #include "broker/damaged.h"
-#include "broker/error_map.h"
 #include "broker/handlers/entries_by_worker.h"
 #include "broker/handlers/handlers.h"
 
@@ -51,16 +50,8 @@ asio::awaitable<ListOffsetsResult> look_up(Worker& worker, ListOffsetsEntry entr
   }
   const auto leader_epoch = partition->leader_epoch();
   const auto place = co_await place_of(worker, *partition, entry);
-  if (!place && to_wire(place.error()) == protocol::WireError::partition_corrupt) {
-    result.status = damaged_status(worker, entry.partition, model::Offset(),
-                                   fmt::format("{}: its log is damaged on broker {}",
-                                               core.partition_name(entry.partition), core.id));
-    co_return result;
-  }
   if (!place) {
-    result.status = core.status(
-        to_wire(place.error()),
-        fmt::format("{}: {}", core.partition_name(entry.partition), place.error().message()));
+    result.status = refusal_of(worker, entry.partition, place.error());
     co_return result;
   }
   result.offset = place->offset;

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "broker/connection.h"
+#include "broker/damaged.h"
 #include "broker/error_map.h"
 #include "broker/handlers/entries_by_worker.h"
 #include "broker/handlers/handlers.h"
@@ -29,12 +30,11 @@ asio::awaitable<TrimResult> trim(Worker& worker, TrimEntry entry) {
     co_return result;
   }
   const auto error = to_wire(start.error());
-  std::string text =
-      fmt::format("{}: {}", core.partition_name(entry.partition), start.error().message());
-  if (error == protocol::WireError::offset_out_of_range)
-    text = fmt::format("{}: {} is above the high watermark {}",
-                       core.partition_name(entry.partition), entry.to, high_watermark);
-  result.status = core.status(error, std::move(text));
+  result.status = error == protocol::WireError::offset_out_of_range
+                      ? core.status(error, fmt::format("{}: {} is above the high watermark {}",
+                                                       core.partition_name(entry.partition),
+                                                       entry.to, high_watermark))
+                      : refusal_of(worker, entry.partition, start.error());
   co_return result;
 }
 
@@ -62,15 +62,14 @@ asio::awaitable<protocol::Status> wait_for_isr(Worker& worker, Trimmed trimmed) 
     ok.broker = core.id.value();
     co_return ok;
   }
-  std::string text = fmt::format("{}: it begins at {} here, but ",
-                                 core.partition_name(trimmed.partition), trimmed.log_start);
-  if (done.error() == make_error_code(replication::ReplicationErrc::timed_out)) {
-    text += fmt::format("broker {} has not removed the records yet",
-                        names(partition->not_trimmed(trimmed.log_start)));
-  } else {
-    text += done.error().message();
-  }
-  co_return core.status(to_wire(done.error()), std::move(text));
+  const auto text = fmt::format("{}: it begins at {} here, but ",
+                                core.partition_name(trimmed.partition), trimmed.log_start);
+  auto status = refusal_of(worker, trimmed.partition, done.error());
+  if (done.error() == make_error_code(replication::ReplicationErrc::timed_out))
+    status.text = fmt::format("broker {} has not removed the records yet",
+                              names(partition->not_trimmed(trimmed.log_start)));
+  status.text.insert(0, text);
+  co_return status;
 }
 
 /// Waits for the ISRs of all that were trimmed at the same time.
