@@ -147,7 +147,7 @@ TEST_F(MqctlHelp, SchemaNeedsNoBroker) {
       out.text,
       R"({"schema":"mqctl.topic.list/1","items":[{"name":"string","id":"uuid",)"
       R"("partitions":"int","replicas":"int","records":"int","bytes":"int",)"
-      R"("partitions_not_serving":"int"}],"errors":[{"code":"string","item":"string|null",)"
+      R"("partitions_not_serving":"int","partitions_damaged":"int"}],"errors":[{"code":"string","item":"string|null",)"
       R"("message":"string","why":"string","hint":"string","broker":"int|null","retriable":"bool",)"
       R"("applied":"no|unknown"}]})"
       "\n");

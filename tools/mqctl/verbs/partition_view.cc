@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <string_view>
 
 #include "base/units.h"
@@ -163,16 +162,21 @@ std::string partition_text(const std::string& topic, const PartitionDescription&
 std::map<TopicPartition, std::string> damage_notes(Admin& admin,
                                                    const std::vector<PartitionInfo>& partitions,
                                                    std::size_t most) {
-  std::map<TopicPartition, std::string> notes;
-  std::size_t damaged = 0;
-  for (const auto& [id, broker] : admin.describe_brokers())
-    if (broker) damaged += broker->partitions_damaged;
-  if (damaged == 0) return notes;
   std::set<std::string> topics;
   for (const auto& partition : partitions) {
     if (partition.leader >= 0 && topics.size() < most) topics.insert(partition.topic);
   }
+  return damage_notes(admin, topics);
+}
+
+std::map<TopicPartition, std::string> damage_notes(Admin& admin,
+                                                   const std::set<std::string>& topics) {
+  std::map<TopicPartition, std::string> notes;
   if (topics.empty()) return notes;
+  std::size_t damaged = 0;
+  for (const auto& [id, broker] : admin.describe_brokers())
+    if (broker) damaged += broker->partitions_damaged;
+  if (damaged == 0) return notes;
   for (const auto& [name, topic] : admin.describe_topics({topics.begin(), topics.end()})) {
     if (!topic) continue;
     for (const auto& partition : topic->partitions) {

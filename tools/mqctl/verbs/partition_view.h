@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ std::int64_t lag_of(const PartitionDescription& partition, const FollowerDescrip
 std::map<TopicPartition, std::string> damage_notes(Admin& admin,
                                                    const std::vector<PartitionInfo>& partitions,
                                                    std::size_t most);
+std::map<TopicPartition, std::string> damage_notes(Admin& admin,
+                                                   const std::set<std::string>& topics);
 /// The note of each of the first `most` that nobody leads; all brokers are asked.
 std::map<TopicPartition, std::string> leaderless_notes(Admin& admin,
                                                        const std::vector<PartitionInfo>& partitions,

@@ -1,25 +1,50 @@
 #include <fmt/format.h>
 
+#include <map>
+#include <set>
+
 #include "base/units.h"
 #include "mqctl/cli/client.h"
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
+#include "mqctl/verbs/partition_view.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
 namespace {
 
-std::string note_of(const TopicSummary& topic) {
-  return topic.partitions_not_serving == 0
-             ? ""
-             : fmt::format("{} of {} partitions not served", topic.partitions_not_serving,
-                           topic.partitions);
+/// So many are asked about damage.
+constexpr std::size_t kLookedAt = 1000;
+
+/// How many partitions of each topic have a replica that is damaged in places.
+std::map<std::string, std::int32_t> damaged_in(Admin& admin,
+                                               const std::vector<TopicSummary>& topics) {
+  std::set<std::string> names;
+  for (const auto& topic : topics) {
+    if (names.size() < kLookedAt) names.insert(topic.name);
+  }
+  std::map<std::string, std::int32_t> damaged;
+  for (const auto& [partition, note] : damage_notes(admin, names)) ++damaged[partition.topic];
+  return damaged;
+}
+
+std::string note_of(const TopicSummary& topic, std::int32_t damaged) {
+  std::string note;
+  if (topic.partitions_not_serving > 0)
+    note = fmt::format("{} of {} partitions not served", topic.partitions_not_serving,
+                       topic.partitions);
+  if (damaged > 0)
+    note += fmt::format("{}{} of {} damaged: mqctl partition list {}", note.empty() ? "" : "; ",
+                        damaged, counted(static_cast<std::uint64_t>(topic.partitions), "partition"),
+                        topic.name);
+  return note;
 }
 
 Exit list(Context& context) {
   auto admin = connect_admin(context);
   const auto cluster = take(admin.describe_cluster(), "the topics were not listed");
   const auto topics = take(admin.list_topics(), "the topics were not listed");
+  const auto damaged = damaged_in(admin, topics);
   Report report(context);
   report.head("cluster", cluster.id);
   Table table({{"TOPIC"},
@@ -29,8 +54,10 @@ Exit list(Context& context) {
                {"SIZE", Table::Align::right},
                {"NOTE"}});
   for (const auto& topic : topics) {
+    const auto found = damaged.find(topic.name);
+    const auto in_places = found == damaged.end() ? 0 : found->second;
     table.add({topic.name, fmt::format("{}", topic.partitions), fmt::format("{}", topic.replicas),
-               grouped(topic.records), base::format_bytes(topic.bytes), note_of(topic)});
+               grouped(topic.records), base::format_bytes(topic.bytes), note_of(topic, in_places)});
     report.item(Value::object()
                     .set("name", topic.name)
                     .set("id", topic.id)
@@ -38,7 +65,8 @@ Exit list(Context& context) {
                     .set("replicas", topic.replicas)
                     .set("records", topic.records)
                     .set("bytes", topic.bytes)
-                    .set("partitions_not_serving", topic.partitions_not_serving));
+                    .set("partitions_not_serving", topic.partitions_not_serving)
+                    .set("partitions_damaged", in_places));
   }
   if (topics.empty())
     context.notice("no topics yet; create one: mqctl topic create NAME");
@@ -54,7 +82,8 @@ Command topic_list_command() {
           .summary = "Lists the topics",
           .examples = {"mqctl topic list", "mqctl topic list -o json --fields name,records"},
           .item_shape = R"({"name":"string","id":"uuid","partitions":"int","replicas":"int",)"
-                        R"("records":"int","bytes":"int","partitions_not_serving":"int"})",
+                        R"("records":"int","bytes":"int","partitions_not_serving":"int",)"
+                        R"("partitions_damaged":"int"})",
           .watches = true,
           .run = list};
 }
