@@ -357,6 +357,7 @@ asio::awaitable<Result<void>> Broker::join_cluster() {
   core_.membership = membership_.get();
   make_isr_keeper();
   keeper_ = std::make_unique<ReplicaKeeper>(core_, membership_->view(), membership_->reporter());
+  core_.replica_keeper = keeper_.get();
   keeper_->on_applied([this](const metadata::ClusterImage& image) {
     core_.put_in_force(image);
     membership_->puller().applied(image.version());

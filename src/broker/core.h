@@ -26,6 +26,7 @@ class IsrKeeper;
 namespace mq::broker {
 
 class Membership;
+class ReplicaKeeper;
 class Worker;
 
 /// Gives a stream of one worker's runtime, on which nothing is in progress, to another worker's.
@@ -57,7 +58,7 @@ struct HotCounters {
 
 /// What every part of one broker shares. Made by Broker, which outlives all of its users. Members
 /// are set before the listener opens and constant afterwards, but for the atomics; what belongs to
-/// the home runtime (membership, disks) is called there.
+/// the home runtime (membership, disks, replica_keeper) is called there.
 struct Core {
   Core(base::Counters& all_counters, base::FileSystem& file_system);
   ~Core();
@@ -86,6 +87,7 @@ struct Core {
   Membership* membership = nullptr;
   storage::DiskGroup* disks = nullptr;
   replication::IsrKeeper* isr_keeper = nullptr;
+  const ReplicaKeeper* replica_keeper = nullptr;
   std::vector<std::unique_ptr<Worker>> workers;
 
   std::atomic<bool> stopping{false};

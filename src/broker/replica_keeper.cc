@@ -365,6 +365,7 @@ asio::awaitable<void> ReplicaKeeper::make_some() {
   }
   if (specs.empty()) co_return;
   const auto made = co_await core_.disks->create_logs(std::move(specs));
+  make_failure_ = made ? base::Error() : made.error();
   if (made) {
     ready_.insert(ready_.end(), ids.begin(), ids.end());
     co_return;

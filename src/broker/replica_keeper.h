@@ -58,6 +58,8 @@ class ReplicaKeeper {
   void give_up();
   /// The same, and returns when nothing of it is under way.
   asio::awaitable<void> stop();
+  /// Logs that have to be made, or made anew, where the last try has failed, and why.
+  [[nodiscard]] std::map<model::PartitionId, base::Error> failing() const;
   /// Drops every partition, on its worker; after stop(), before the disks stop.
   asio::awaitable<void> drop_all();
 
@@ -71,6 +73,7 @@ class ReplicaKeeper {
     model::LeaderEpoch heard_of_in;  ///< the newest in which a leader may have heard of it
     base::TimePoint again_at{};
     base::Duration pause{};
+    base::Error failure;  ///< of the last try
   };
 
   asio::awaitable<void> run();
@@ -125,6 +128,7 @@ class ReplicaKeeper {
   std::vector<model::PartitionId> known_;  ///< what recovery has to open
   std::set<model::PartitionId> absent_;    ///< it did not get them
   std::set<model::PartitionId> wanted_;    ///< their logs have to be made
+  base::Error make_failure_;               ///< of the last try
   base::TimePoint make_again_at_{};
   base::TimePoint look_for_failures_at_ = base::TimePoint::max();  // max: no replica elsewhere
   bool looks_regularly_ = false;                                   // there is one

@@ -232,8 +232,20 @@ void ReplicaKeeper::replacement_failed(const model::PartitionId& id, const base:
     return;
   }
   auto& damaged = damaged_.at(id);
+  damaged.failure = why;
   damaged.pause = std::clamp(2 * damaged.pause, kReplaceAgainMin, kReplaceAgainMax);
   damaged.again_at = home_.now() + damaged.pause;
+}
+
+std::map<model::PartitionId, base::Error> ReplicaKeeper::failing() const {
+  std::map<model::PartitionId, base::Error> failing;
+  for (const auto& [id, damaged] : damaged_) {
+    if (damaged.failure) failing.emplace(id, damaged.failure);
+  }
+  for (const auto& id : wanted_) {
+    if (make_failure_) failing.emplace(id, make_failure_);
+  }
+  return failing;
 }
 
 }  // namespace mq::broker

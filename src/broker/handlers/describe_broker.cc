@@ -8,6 +8,7 @@
 #include "broker/membership.h"
 #include "broker/partition_facts.h"
 #include "broker/process_stats.h"
+#include "broker/replica_keeper.h"
 #include "broker/version.h"
 
 namespace mq::broker {
@@ -17,6 +18,7 @@ using protocol::DescribeBrokerResponse;
 
 constexpr std::size_t kDamagedNamed = 5;
 constexpr std::uint32_t kUnservedNamed = 5;
+constexpr std::size_t kFailingNamed = 5;
 
 /// A copy less: replicas here that cannot be read in places and follow others.
 void describe_damaged_followers(Core& core, const metadata::ClusterImage& image,
@@ -36,6 +38,32 @@ void describe_damaged_followers(Core& core, const metadata::ClusterImage& image,
     response.alerts.push_back({"damage", 3,
                                fmt::format("and {} more copies on broker {}: mqctl partition list",
                                            more - kDamagedNamed, core.id)});
+}
+
+std::string way_out(const base::Error& why, model::BrokerId broker) {
+  if (why == make_error_code(storage::StorageErrc::storage_full))
+    return fmt::format("make room on its disk: mqctl broker disks {}", broker);
+  return fmt::format("mqctl broker disks {} and the log of broker {} say more", broker, broker);
+}
+
+/// A copy less for as long as its log cannot be made, or made anew in place of a damaged one.
+void describe_failing(Core& core, const metadata::ClusterImage& image,
+                      DescribeBrokerResponse& response) {
+  if (core.replica_keeper == nullptr) return;
+  std::size_t more = 0;
+  for (const auto& [id, why] : core.replica_keeper->failing()) {
+    const auto topic = image.find_topic(id.topic);
+    if (!topic || ++more > kFailingNamed) continue;
+    response.alerts.push_back(
+        {"replication", 3,
+         fmt::format("{}/{} on broker {}: its log cannot be made anew: {}; this is tried again and "
+                     "again. {}",
+                     topic->name, id.partition, core.id, why.message(), way_out(why, core.id))});
+  }
+  if (more > kFailingNamed)
+    response.alerts.push_back({"replication", 3,
+                               fmt::format("and {} more logs on broker {} that cannot be made anew",
+                                           more - kFailingNamed, core.id)});
 }
 
 /// What is led here cannot be read in places; the rest is served.
@@ -64,6 +92,7 @@ asio::awaitable<void> describe_home(Core& core, DescribeBrokerResponse& response
   if (const auto& differ = membership.differing_defaults(); !differ.empty())
     response.warnings.push_back(differ);
   describe_damaged_followers(core, *core.image(), response);
+  describe_failing(core, *core.image(), response);
   if (const auto why = membership.image_trouble(); !why.empty())
     response.alerts.push_back({"images", 3, fmt::format("broker {}: {}", core.id, why)});
   response.clock_ahead_ms = membership.clock_ahead_ms();

@@ -6,6 +6,8 @@
 #include "base/run_on.h"
 #include "broker/membership.h"
 #include "data_client.h"
+#include "protocol/describe_broker.h"
+#include "protocol/trim_partitions.h"
 
 namespace mq::broker {
 namespace {
@@ -73,7 +75,17 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
         base::run_on(worker().runtime(), log->read_from_disk(Offset(0), Offset(3), 1000)));
     EXPECT_FALSE(read);
   }
-  /// What a consumer is told that wants the first record.
+  /// A start finds less of its log than there was.
+  void lose_its_end() {
+    ASSERT_TRUE(world.stop());
+    for (const auto& path : world.disk.files_below("/data")) {
+      if (path.find(id.text()) == std::string::npos || !path.ends_with(".log")) continue;
+      world.disk.truncate_file(path, world.disk.content(path).size() - 1);
+    }
+    ASSERT_TRUE(world.start());
+    EXPECT_EQ(core().disks->find(id)->failure(),
+              make_error_code(storage::StorageErrc::partition_corrupt));
+  }
   void produce_three_records() {
     id = PartitionId{world.create_topic("payments", 1, "disk"), 0};
     auto one = client();
@@ -87,6 +99,19 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
     ASSERT_TRUE(world.start());
   }
 
+  /// What health says of logs that cannot be made anew.
+  std::string failing(testing::RawClient& one) {
+    protocol::DescribeBrokerRequest ask;
+    const auto answer = one.call(protocol::ApiKey::describe_broker, protocol::encode(ask));
+    const auto described = protocol::decode_describe_broker_response(answer.header_bytes());
+    std::string text;
+    for (const auto& alert : described->alerts) {
+      if (alert.check == "replication" && alert.level == 3) text += alert.text;
+    }
+    return text;
+  }
+
+  /// What a consumer is told that wants the first record.
   protocol::Status read_first(testing::RawClient& one) {
     protocol::FetchRequest ask;
     ask.wait_ms = 100;
@@ -231,14 +256,7 @@ TEST_P(ReplicaKeeperTest, AConsumerThatSaysItsRackReadsFromAFollower) {
 TEST_P(ReplicaKeeperTest, ADamagedLogIsReplacedAndThatIsTriedAgain) {
   auto one = client();
   ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
-  ASSERT_TRUE(world.stop());
-  for (const auto& path : world.disk.files_below("/data")) {
-    if (path.find(id.text()) == std::string::npos || !path.ends_with(".log")) continue;
-    world.disk.truncate_file(path, world.disk.content(path).size() - 1);
-  }
-  ASSERT_TRUE(world.start());
-  EXPECT_EQ(core().disks->find(id)->failure(),
-            make_error_code(storage::StorageErrc::partition_corrupt));
+  lose_its_end();
   world.disk.inject({.operation = testing::FileOperation::rename,
                      .path_part = id.text(),
                      .error = make_error_code(base::BaseErrc::no_space)});
@@ -249,10 +267,15 @@ TEST_P(ReplicaKeeperTest, ADamagedLogIsReplacedAndThatIsTriedAgain) {
   world.run_for(milliseconds(500));
   EXPECT_EQ(world.disk.faults_struck(), 1U);
   EXPECT_TRUE(core().disks->find(id)->failure());
+  auto people = client(2);
+  EXPECT_EQ(failing(people),
+            "orders/0 on broker 1: its log cannot be made anew: the disk is full; this is tried "
+            "again and again. make room on its disk: mqctl broker disks 1");
   world.run_for(std::chrono::seconds(2));
   EXPECT_FALSE(core().disks->find(id)->failure());
   EXPECT_EQ(core().disks->find(id)->log_end_offset(), Offset(0));
   EXPECT_NE(followed(), nullptr);
+  EXPECT_EQ(failing(people), "");
 }
 
 // REP-5: its leader has heard what the log had, and could let it in for that.
@@ -338,6 +361,23 @@ TEST_P(ReplicaKeeperTest, AConsumerIsToldTheWayOutOfDamageThatNobodyCanMend) {
                                  "payments/0 says what can be done"),
             std::string::npos)
       << final_word.text;
+}
+
+// As whoever reads or writes it is told.
+TEST_P(ReplicaKeeperTest, ATrimOfADamagedLogIsRefusedWithTheWayOut) {
+  auto one = client();
+  ASSERT_TRUE(testing::produce(one, {{id, 0, testing::make_batch(3)}})[0].status.ok());
+  lose_its_end();
+  auto people = client(2);
+  protocol::TrimPartitionsRequest ask;
+  ask.envelope.deadline_ms = 2'000;
+  ask.entries = {{id, Offset(0)}};
+  const auto answer = people.call(protocol::ApiKey::trim_partitions, protocol::encode(ask));
+  const auto refused = protocol::decode_trim_partitions_response(answer.header_bytes());
+  EXPECT_EQ(refused->results.at(0).status.error(), WireError::partition_corrupt);
+  EXPECT_EQ(refused->results.at(0).status.text,
+            "orders-0: its log is damaged on broker 1; mqctl partition describe orders/0 says what "
+            "can be done");
 }
 
 // It led, and did not hear when nobody did: what it has is not what it had at its start.
