@@ -113,6 +113,8 @@ class LocalDisk final : public Disk {
   void note_replica(const LogSpec& spec, const Found& found, bool offline);
   asio::awaitable<Result<void>> record_lost(const LogSpec& spec, const RecoveryRun& run);
   Result<RecoveredLog> recover_one(const LogSpec& spec, const Found& found);
+  static bool has_images_above(const SyncPoint& end, const model::PartitionId& id,
+                               const Found& found);
   Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
   void keep_offline(const LogSpec& spec, RecoveryRun& run);
 

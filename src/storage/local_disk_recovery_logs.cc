@@ -175,12 +175,25 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
   return make_error_code(StorageErrc::storage_full);
 }
 
+/// Of a sync that the crash broke off. The old files of the journal are kept for a while: after
+/// another crash they would be put back over what is appended from here on.
+bool LocalDisk::has_images_above(const SyncPoint& end, const PartitionId& id, const Found& found) {
+  const auto known = found.replay->logs.find(id);
+  if (known == found.replay->logs.end()) return false;
+  return std::ranges::any_of(known->second.writes, [&](const JournalWrite& write) {
+    if (write.base >= Offset(0)) return false;
+    if (write.segment_base != end.segment_base) return write.segment_base > end.segment_base;
+    return write.position + write.bytes > end.position;
+  });
+}
+
 Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run) {
   run.summary.bytes_scanned += recovered.bytes_scanned;
   run.summary.producer_bytes_scanned += recovered.producer_bytes_scanned;
   run.summary.bytes_cut += recovered.bytes_cut;
   if (recovered.bytes_cut > 0) run.summary.cut.push_back(spec.id);
   const bool offline = static_cast<bool>(recovered.failure);
+  const SyncPoint end = recovered.end;
   if (offline) keep_offline(spec, run);
   note_replica(spec, run.found, offline);
   MQ_TRY(auto log, open_log(spec, std::move(recovered)));
@@ -194,6 +207,7 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
   const auto mark = run.found.watermarks.find(spec.id);
   if (mark != run.found.watermarks.end()) log->set_high_watermark_hint(mark->second);
   if (!offline && run.early) {
+    if (has_images_above(end, spec.id, run.found)) log->roll_before_next_append();
     if (!run.found.replay->logs.contains(spec.id))
       journal_->note(spec.id, JournalCreate{spec.settings.durability, broker_epoch_});
     const auto known = run.found.replay->logs.find(spec.id);

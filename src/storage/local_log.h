@@ -131,6 +131,9 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void report_scrub_damage(const model::DamagedPlace& place, const std::string& what);
   /// All that recovery found is synced in the segments: the journal may forget it.
   void note_recovered();
+  /// What is appended from here on begins a segment of its own: something old may still be put back
+  /// above the end of the present one. Before the first append.
+  void roll_before_next_append() { roll_next_ = true; }
   /// The same of a log with a cut that was not done; returns when that is durable.
   asio::awaitable<Result<void>> record_recovered();
 
@@ -342,6 +345,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   int visits_ = 0;
 
   model::Offset log_start_;
+  bool roll_next_ = false;
   SyncPoint end_;  // the log end, in the active segment
   SyncPoint
       whole_;  // the last one that reaches no further than the block in which end_ lies begins
