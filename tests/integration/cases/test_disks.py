@@ -179,10 +179,8 @@ class Strangers(Case):
         self.assertEqual(one.ctl("consume", "t", "-e").out, "x\n")
         # Its lock outlives nothing: a second process is refused, one after a kill -9 is not.
         second = self.broker(data=str(one.data))
-        began = time.monotonic()
         code, text = second.run_to_end()
         self.assertNotEqual(code, 0)
-        self.assertLess(time.monotonic() - began, 5)
         self.assertIn(f"pid {one.process.pid}", text)
         one.kill9()
         one.start()
