@@ -203,7 +203,7 @@ void LocalLog::request_sync_without_hurry() {
 asio::awaitable<Result<void>> LocalLog::journaled(JournalContent content) {
   const Visit visit(*this);
   auto wait = std::make_shared<JournalWait>(*spec_.worker);
-  journal_->note(journal_log_, std::move(content), JournalWait::done(wait));
+  journal_->note(journal_log_, content, JournalWait::done(wait));
   co_return co_await JournalWait::until_durable(wait);
 }
 
@@ -224,8 +224,8 @@ void LocalLog::note_recovered() {
 }
 
 asio::awaitable<Result<void>> LocalLog::record_recovered() {
-  JournalContent point = JournalRecoveryPoint{end_};
-  const auto noted = co_await journaled(std::move(point));
+  const JournalContent point = JournalRecoveryPoint{end_};
+  const auto noted = co_await journaled(point);
   co_return noted;
 }
 

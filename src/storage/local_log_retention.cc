@@ -87,8 +87,8 @@ asio::awaitable<Result<void>> LocalLog::raise_durably(Offset to) {
   flusher_->set_log_start(*sync_, to);
   // The checkpoint first, which names the recovery point: it lies above all that may go.
   MQ_CO_TRY_VOID(co_await persist_());
-  JournalContent start = JournalLogStart{to};
-  const auto noted = co_await journaled(std::move(start));
+  const JournalContent start = JournalLogStart{to};
+  const auto noted = co_await journaled(start);
   MQ_CO_TRY_VOID(noted);
   if (failure()) co_return failure();
   raise_log_start(to);
