@@ -132,6 +132,7 @@ void say_that_it_may_have_lost(BrokerId broker, const protocol::ReplicaReport& r
 /// Up to here a log is known to be as it was confirmed: what stands above may be what its broker
 /// appended as a leader and nobody confirmed.
 model::Offset certain_end(model::Offset log_end, model::Offset high_watermark) {
+  if (MQ_MUTANT("loss_told_from_the_start")) return model::Offset(0);
   const bool told = high_watermark.value() >= 0 && !MQ_MUTANT("loss_told_from_the_end");
   return told ? std::min(log_end, high_watermark) : log_end;
 }
@@ -165,6 +166,7 @@ void note_lost_end(PartitionState& state, BrokerId broker, const protocol::Repli
     return;
   if (report.log_end_offset <= std::max(state.loss_start, state.loss_end)) return;
   state.loss_end = report.log_end_offset;
+  if (MQ_MUTANT("loss_told_too_far")) state.loss_end = model::advance(state.loss_end, 1);
   base::log_warning("controller",
                     "{}: broker {} has had records from offset {} up to {}, which were lost with "
                     "leader epoch {}",

@@ -32,15 +32,15 @@ Offset LossAudit::wrote_state(const model::PartitionId& id, const State& before,
   const bool another = now.loss_epoch != before.loss_epoch;
   if (another) {
     check_election(id, before, now);
-    require(now.loss_start.value() >= 0 && (!whole || now.loss_start <= *whole),
-            "R1: {}: the loss is told from {} on, the leader's log is certain up to {}", id.text(),
-            now.loss_start, whole.value_or(Offset()));
+    check_start(id, before, now, whole);
     Loss loss{.epoch = now.loss_epoch,
+              .leader = now.leader,
               .start = whole.value_or(now.loss_start),
               .shown = shown,
               .end = shown,
               .until = world_.runtime.now(),
-              .complete = {}};
+              .complete = {},
+              .past = {}};
     for (const auto* const members : {&before.isr, &before.elr}) {
       for (const auto& member : *members) {
         for (const auto& node : nodes_) {
@@ -75,15 +75,36 @@ void LossAudit::check_election(const model::PartitionId& id, const State& before
           id.text(), now.leader);
 }
 
+/// All that may be lost, and no more; of two losses that nobody has acknowledged it is the lower.
+void LossAudit::check_start(const model::PartitionId& id, const State& before, const State& now,
+                            std::optional<Offset> whole) const {
+  require(now.loss_start.value() >= 0, "R1: {}: it is not told from where on something is lost",
+          id.text());
+  if (!whole) return;
+  const bool earlier = before.loss_epoch != model::LeaderEpoch() && before.loss_start.value() >= 0;
+  const auto start = earlier ? std::min(before.loss_start, *whole) : *whole;
+  require(now.loss_start == start,
+          "R1: {}: the loss is told from {} on, the leader's log is certain up to {}{}", id.text(),
+          now.loss_start, *whole,
+          earlier ? fmt::format(", and {} was told before", before.loss_start) : "");
+}
+
 bool LossAudit::is_past(const model::PartitionId& id, model::LeaderEpoch epoch) const {
   const auto found = losses_.find(id);
   return found != losses_.end() && epoch < found->second.back().epoch;
 }
 
-void LossAudit::saw_past_leader(const model::PartitionId& id, Offset high_watermark) {
+void LossAudit::saw_past_leader(const ClusterNode& node, const model::PartitionId& id,
+                                Offset high_watermark) {
   auto& loss = losses_.at(id).back();
   loss.end = std::max(loss.end, high_watermark);
   loss.until = world_.runtime.now();
+  loss.past[node.id()] = {high_watermark, node.disk_losses()};
+}
+
+void LossAudit::saw_log(const model::PartitionId& id, model::LeaderEpoch epoch, Offset end) {
+  auto& highest = ends_[id][epoch];
+  highest = std::max(highest, end);
 }
 
 bool LossAudit::may_be_lost(const model::PartitionId& id, std::int64_t offset,
@@ -110,6 +131,28 @@ void LossAudit::check_reported(const model::PartitionId& id, const State& now) c
             "R1: {}: [{}, {}) is lost; the state says up to {}, and who had it has come back",
             id.text(), loss.start, loss.shown, now.loss_end);
   }
+  check_end(id, now, found->second.back());
+}
+
+/// A leader of the past that has run on says what it had before it is cut.
+void LossAudit::check_end(const model::PartitionId& id, const State& now, const Loss& loss) const {
+  if (now.loss_epoch != loss.epoch) return;
+  for (const auto& node : nodes_) {
+    const auto past = loss.past.find(node->id());
+    if (past == loss.past.end() || node->id() == loss.leader.value()) continue;
+    const auto& [shown, disk_losses] = past->second;
+    require(disk_losses != node->disk_losses() || shown <= loss.start || now.loss_end >= shown,
+            "R1: {}: [{}, {}) is lost, which {} has shown since; the state says up to {}",
+            id.text(), loss.start, shown, node->name(), now.loss_end);
+  }
+  Offset highest;
+  for (const auto& [epoch, end] : ends_.at(id)) {
+    if (epoch < loss.epoch) highest = std::max(highest, end);
+  }
+  require(now.loss_end <= highest,
+          "R1: {}: the state says that something is lost up to {}; before epoch {} no log ever "
+          "went beyond {}",
+          id.text(), now.loss_end, loss.epoch, highest);
 }
 
 }  // namespace mq::sim

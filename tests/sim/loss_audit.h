@@ -33,32 +33,46 @@ class LossAudit {
   /// What a leader of this epoch shows counts no more: the loss came after it.
   [[nodiscard]] bool is_past(const model::PartitionId& id, model::LeaderEpoch epoch) const;
   /// One of them lives, and shows so much.
-  void saw_past_leader(const model::PartitionId& id, model::Offset high_watermark);
+  void saw_past_leader(const ClusterNode& node, const model::PartitionId& id,
+                       model::Offset high_watermark);
+  /// Some log of the partition has got so far, and `epoch` is the newest in it.
+  void saw_log(const model::PartitionId& id, model::LeaderEpoch epoch, model::Offset end);
   /// A record that was sent then may be missing at this offset, or another one may be there.
   [[nodiscard]] bool may_be_lost(const model::PartitionId& id, std::int64_t offset,
                                  base::TimePoint sent) const;
-  /// Once all are in sync: the state names all that was lost.
+  /// Once all are in sync: the state names all that was lost, and nothing that nobody ever had.
   void check_reported(const model::PartitionId& id, const State& now) const;
 
   [[nodiscard]] std::uint64_t losses() const noexcept { return count_; }
 
  private:
+  /// What a leader of the past has shown, and how often its disk had lost something then.
+  struct Past {
+    model::Offset shown;
+    std::uint64_t disk_losses = 0;
+  };
   struct Loss {
     model::LeaderEpoch epoch;
+    model::BrokerId leader;
     model::Offset start;
     model::Offset shown;    ///< before
     model::Offset end;      ///< of what anybody was shown before, or by a leader of the past
     base::TimePoint until;  ///< no leader of the past was seen later
     std::map<std::int32_t, std::uint64_t> complete;  ///< had all, and were down: losses of disks
+    std::map<std::int32_t, Past> past;               ///< by node
   };
 
   void check_election(const model::PartitionId& id, const State& before, const State& now) const;
+  void check_start(const model::PartitionId& id, const State& before, const State& now,
+                   std::optional<model::Offset> whole) const;
+  void check_end(const model::PartitionId& id, const State& now, const Loss& loss) const;
 
   BrokerMachine& world_;
   const Nodes& nodes_;
   std::function<void(const model::PartitionId&, model::Offset)> on_loss_;
   std::map<model::PartitionId, std::vector<Loss>> losses_;
   std::map<model::PartitionId, base::TimePoint> leaderless_since_;
+  std::map<model::PartitionId, std::map<model::LeaderEpoch, model::Offset>> ends_;  ///< highest
   std::uint64_t count_ = 0;
 };
 

@@ -99,10 +99,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"replaced_in_the_same_epoch", run_replicated_world, 60}),
     [](const auto& info) { return info.param.name; });
 
-INSTANTIATE_TEST_SUITE_P(UncleanElection, Mutants,
-                         ::testing::Values(Mistake{"unclean_everywhere", run_replicated_world, 60,
-                                                   48}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    UncleanElection, Mutants,
+    ::testing::Values(Mistake{"unclean_everywhere", run_replicated_world, 60, 48},
+                      Mistake{"lost_end_not_noted", run_replicated_world, 60, 4},
+                      Mistake{"loss_told_from_the_end", run_replicated_world, 60, 4},
+                      Mistake{"loss_told_from_the_start", run_replicated_world, 60, 4},
+                      Mistake{"loss_told_too_far", run_replicated_world, 60, 4}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace mq::sim

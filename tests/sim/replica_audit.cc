@@ -196,7 +196,10 @@ void ReplicaAudit::look_at(const ClusterNode& node) {
       if (partition->replicated() && !partition->failure()) look_at_leader(node, *partition);
     }
   }
-  if (node.serving()) each_log(node, [&](const auto& log) { check_end(node, log); });
+  each_log(node, [&](const auto& log) {
+    losses_.saw_log(log.id(), log.leader_epoch(), log.log_end_offset());
+    if (node.serving()) check_end(node, log);
+  });
 }
 
 void ReplicaAudit::look_at_leader(const ClusterNode& node,
@@ -214,7 +217,7 @@ void ReplicaAudit::look_at_leader(const ClusterNode& node,
   if (!known) epoch_starts_.try_emplace({id, epoch.value()}, partition.log_end_offset());
   seen = {node.lives(), epoch.value(), high_watermark};
   if (rises) check_rise(node, partition);
-  if (losses_.is_past(id, epoch)) return losses_.saw_past_leader(id, high_watermark);
+  if (losses_.is_past(id, epoch)) return losses_.saw_past_leader(node, id, high_watermark);
   auto& shown = shown_.try_emplace(id, high_watermark).first->second;
   if (high_watermark > shown) {
     shown = high_watermark;
