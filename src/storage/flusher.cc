@@ -298,7 +298,7 @@ std::vector<Flusher::Stretch> Flusher::stretches_before(const LogSyncs& step) co
       const std::uint64_t from = base == reached.segment_base ? reached.position : 0;
       const std::uint64_t first =
           (from + kJournalBlockBytes - 1) / kJournalBlockBytes * kJournalBlockBytes;
-      const std::uint64_t end = upto / kJournalBlockBytes * kJournalBlockBytes;
+      const std::uint64_t end = journal_block_of(upto);
       if (file && first < end) stretches.push_back({file, first, end - first, log->directory_});
     };
     for (const auto& sealing : log->sealing_)

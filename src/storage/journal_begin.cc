@@ -85,7 +85,7 @@ Result<void> Journal::open_files(const JournalStart& start) {
 Result<void> Journal::open_file(const JournalStart& start, const JournalFileFound& found) {
   const auto number =
       parse_journal_file_name(found.path.substr(found.path.rfind('/') + 1)).value_or(0);
-  const std::uint64_t bytes = found.bytes / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t bytes = journal_block_of(found.bytes);
   if (!found.header) {
     // Never finished, or damaged: made anew while the old ones still stand.
     auto made = make_file(number, std::max(bytes, disk_->config.journal_file_bytes_min));
@@ -120,9 +120,8 @@ Result<void> Journal::have_free_file() {
   const auto fits = [&](const auto& file) { return file->bytes >= bytes_min; };
   while (std::ranges::none_of(free_, fits) ||
          free_.size() + old_.size() + live_.size() < kFilesMin) {
-    const auto bytes =
-        std::max(disk_->config.journal_file_bytes_min,
-                 (bytes_min + kJournalBlockBytes - 1) / kJournalBlockBytes * kJournalBlockBytes);
+    const auto bytes = std::max(disk_->config.journal_file_bytes_min,
+                                journal_block_of(bytes_min + kJournalBlockBytes - 1));
     auto made = make_file(next_number_++, bytes);
     if (!made) {
       if (disk_->failed()) return StorageErrc::disk_failed;

@@ -20,6 +20,10 @@ inline constexpr std::uint32_t kJournalVersion = 1;
 /// Groups begin at multiples of it, the first one at the first. No group shares one with another,
 /// so that no durable byte is ever written over.
 inline constexpr std::size_t kJournalBlockBytes = 4096;
+/// Where the block begins that `position` lies in.
+[[nodiscard]] constexpr std::uint64_t journal_block_of(std::uint64_t position) noexcept {
+  return position / kJournalBlockBytes * kJournalBlockBytes;
+}
 inline constexpr std::size_t kJournalHeaderBytes = 104;
 inline constexpr std::size_t kJournalGroupHeaderBytes = 52;
 inline constexpr std::size_t kJournalEntryHeaderBytes = 25;

@@ -18,10 +18,6 @@ using model::PartitionId;
 
 constexpr std::size_t kNameDigits = 4;
 
-std::uint64_t block_of(std::uint64_t position) {
-  return position / kJournalBlockBytes * kJournalBlockBytes;
-}
-
 /// Builds a JournalReplay out of one file after the other, oldest generation first.
 class Replayer {
  public:
@@ -389,7 +385,7 @@ void Replayer::take_restart(ReplayedLog& log, const JournalRestart& restart) {
 void Replayer::take_recovery_point(ReplayedLog& log, const SyncPoint& point) {
   apply_recovery_point(log.state, point);
   log.lowest_cut.reset();
-  const std::uint64_t from = block_of(point.position);
+  const std::uint64_t from = journal_block_of(point.position);
   std::erase_if(log.writes, [&](const JournalWrite& write) {
     return write.segment_base < point.segment_base ||
            (write.segment_base == point.segment_base && write.position + write.bytes <= from);

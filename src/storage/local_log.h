@@ -345,10 +345,8 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   int visits_ = 0;
 
   model::Offset log_start_;
-  bool roll_next_ = false;
-  SyncPoint end_;  // the log end, in the active segment
-  SyncPoint
-      whole_;  // the last one that reaches no further than the block in which end_ lies begins
+  SyncPoint end_;     // the log end, in the active segment
+  SyncPoint whole_;   // the newest one that does not reach into the block of end_
   SyncPoint synced_;  // below it every byte is durable, in segment or journal
   model::Offset confirmed_;
   model::Offset retention_limit_;  // -1: none
@@ -383,6 +381,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   const std::uint64_t first_stride_;  // of a file
   std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
   bool writing_ = false;     // a disk thread appends
+  bool roll_next_ = false;   // before anything else is appended
   bool rolling_ = false;     // a disk thread makes the next segment's file, and nobody appends
   bool imaging_ = false;     // an append waits for an image, or was not made behind one yet
   bool wants_room_ = false;  // and will be told of it

@@ -149,7 +149,7 @@ void LocalLog::written(const AppendInfo& info, Incoming incoming) {
   if (end_.position == 0) end_.segment_first_append_time_ms = info.append_time_ms;
   end_.offset = info.end_offset;
   end_.position += batch.batch_bytes();
-  if (before.position <= end_.position / kJournalBlockBytes * kJournalBlockBytes) whole_ = before;
+  if (before.position <= journal_block_of(end_.position)) whole_ = before;
   recent_bytes_.store(bytes_on_disk(), std::memory_order_relaxed);
   end_.leader_epoch = info.leader_epoch;
   end_.append_time_ms = info.append_time_ms;

@@ -36,7 +36,7 @@ void LocalLog::journal_append(base::SharedBytes batch, Offset base, std::uint64_
 /// before, which has seen to it.
 bool LocalLog::needs_image() const {
   if (MQ_MUTANT("block_image_after_its_append")) return false;
-  const std::uint64_t block = end_.position / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t block = journal_block_of(end_.position);
   if (end_.position == block || end_.position == image_ahead_) return false;
   if (flusher_->claimed(*sync_) <= block) return false;
   return imaged_block_ != block || imaged_at_sync_ != flusher_->syncs_begun(*sync_);
@@ -44,7 +44,7 @@ bool LocalLog::needs_image() const {
 
 /// From the beginning of its block; empty: the disk has failed.
 std::vector<std::byte> LocalLog::block_below(std::uint64_t position) {
-  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t block = journal_block_of(position);
   std::vector<std::byte> bytes(position - block);
   const auto got = active_->read_at(bytes, block);
   if (got && *got == bytes.size()) return bytes;
@@ -54,7 +54,7 @@ std::vector<std::byte> LocalLog::block_below(std::uint64_t position) {
 
 /// The same where there is time: the block of a log that was idle may have left the page cache.
 asio::awaitable<std::vector<std::byte>> LocalLog::load_block_below(std::uint64_t position) {
-  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t block = journal_block_of(position);
   std::vector<std::byte> bytes(position - block);
   Result<std::size_t> got = active_->read_cached_at(bytes, block);
   if (got && *got == bytes.size()) co_return bytes;
@@ -75,11 +75,11 @@ void LocalLog::block_is_lost(const Result<std::size_t>& got) {
 /// Of an append at `position` for which no image was made before: the kernel may be writing the
 /// block already. Who asks appends_inline() first does not come here.
 void LocalLog::journal_image(std::uint64_t position) {
-  const std::uint64_t block = position / kJournalBlockBytes * kJournalBlockBytes;
+  const std::uint64_t block = journal_block_of(position);
   const std::uint64_t begun = flusher_->syncs_begun(*sync_);
   const bool same = imaged_block_ == block && imaged_at_sync_ == begun;
   const bool made = std::exchange(image_ahead_, ~std::uint64_t{0}) == position;
-  imaged_block_ = end_.position / kJournalBlockBytes * kJournalBlockBytes;
+  imaged_block_ = journal_block_of(end_.position);
   imaged_at_sync_ = begun;
   if (same || made || position == block || flusher_->claimed(*sync_) <= block) return;
   auto bytes = block_below(position);
