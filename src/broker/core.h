@@ -87,7 +87,7 @@ struct Core {
   Membership* membership = nullptr;
   storage::DiskGroup* disks = nullptr;
   replication::IsrKeeper* isr_keeper = nullptr;
-  const ReplicaKeeper* replica_keeper = nullptr;
+  ReplicaKeeper* replica_keeper = nullptr;
   std::vector<std::unique_ptr<Worker>> workers;
 
   std::atomic<bool> stopping{false};

@@ -6,6 +6,7 @@
 
 #include "broker/hop.h"
 #include "broker/membership.h"
+#include "broker/replica_keeper.h"
 
 namespace mq::broker {
 namespace {
@@ -13,9 +14,21 @@ namespace {
 using metadata::PartitionAssignment;
 using protocol::ReplicaReport;
 
+/// Without a controller people are shown what there is all the same.
+constexpr base::Duration kTellDamageFor = std::chrono::seconds(2);
+
 asio::awaitable<void> gather(Core& core, std::vector<metadata::TopicPtr> topics,
-                             OwnReports& reports) {
+                             std::vector<model::PartitionId> found, OwnReports& reports) {
   const auto& reporter = core.membership->reporter();
+  const auto is_told = [&](const model::PartitionId& id) {
+    const auto* const report = reporter.last_report(id);
+    return report != nullptr &&
+           (report->state == protocol::ReplicaState::failed || !report->damage.empty());
+  };
+  const bool all_told =
+      found.empty() || (std::ranges::all_of(found, is_told) && reporter.left() == 0);
+  if (!all_told && core.replica_keeper != nullptr)
+    co_await core.replica_keeper->damage_told(core.home->now() + kTellDamageFor);
   for (const auto& topic : topics) {
     for (const auto& partition : topic->partitions) {
       const auto* const report = reporter.last_report(partition.id);
@@ -73,9 +86,10 @@ std::string note_of(const Core& core, const metadata::ClusterImage& image,
 
 }  // namespace
 
-asio::awaitable<OwnReports> gather_own_reports(Core& core, std::vector<metadata::TopicPtr> topics) {
+asio::awaitable<OwnReports> gather_own_reports(Core& core, std::vector<metadata::TopicPtr> topics,
+                                               std::vector<model::PartitionId> found) {
   OwnReports reports;
-  co_await run_on(*core.home, gather(core, std::move(topics), reports));
+  co_await run_on(*core.home, gather(core, std::move(topics), std::move(found), reports));
   co_return reports;
 }
 

@@ -12,9 +12,11 @@ namespace mq::broker {
 
 /// What this broker has told the controller of its own replicas.
 using OwnReports = std::map<model::PartitionId, protocol::ReplicaReport>;
-/// Of those partitions of the topics that nobody leads, or that are damaged in places here. From
-/// any worker.
-asio::awaitable<OwnReports> gather_own_reports(Core& core, std::vector<metadata::TopicPtr> topics);
+/// Of those partitions of the topics that nobody leads, or that are damaged in places here. Damage
+/// that has been `found` in some of them is told first, so that the controller goes by it when it
+/// is asked next; that is waited for a while. From any worker.
+asio::awaitable<OwnReports> gather_own_reports(Core& core, std::vector<metadata::TopicPtr> topics,
+                                               std::vector<model::PartitionId> found);
 
 /// Why each replica of a partition that nobody leads does not lead it. Of others a broker knows
 /// what the image says; of its own replica also what is wrong with it (`own`; null: nothing is

@@ -92,6 +92,16 @@ void ReplicaKeeper::look_for_damage() {
   wake();
 }
 
+asio::awaitable<void> ReplicaKeeper::damage_told(base::TimePoint deadline) {
+  // One that is under way may have passed by where it was found.
+  const auto wanted = looks_begun_ + 1;
+  look_for_failures_at_ = home_.now();
+  wake();
+  while (looks_ended_ < wanted && !stopping_ && home_.now() < deadline)
+    co_await changed_.wait_until(deadline);
+  if (!stopping_) static_cast<void>(co_await reporter_.all_taken(deadline));
+}
+
 void ReplicaKeeper::log_ready(const model::PartitionId& id) {
   ready_.push_back(id);
   wake();

@@ -43,6 +43,9 @@ class ReplicaKeeper {
   void wake();
   /// Something has become damaged, or is not any more: told soon.
   void look_for_damage();
+  /// Returns when the controller knows of all damage that has been found here so far, or at
+  /// `deadline`, or after stop().
+  asio::awaitable<void> damage_told(base::TimePoint deadline);
   /// From now on the disks give its log.
   void log_ready(const model::PartitionId& id);
   /// Every log is there that will be there without being made.
@@ -132,6 +135,8 @@ class ReplicaKeeper {
   base::TimePoint make_again_at_{};
   base::TimePoint look_for_failures_at_ = base::TimePoint::max();  // max: no replica elsewhere
   bool looks_regularly_ = false;                                   // there is one
+  std::uint64_t looks_begun_ = 0;
+  std::uint64_t looks_ended_ = 0;
   /// Told to the controller; not followed any more until they are replaced.
   std::set<model::PartitionId> failed_;
   std::map<model::PartitionId, Damaged> damaged_;

@@ -39,6 +39,7 @@ bool all_are_there(const metadata::ClusterImage& image, const PartitionAssignmen
 
 /// A replica whose log fails while it is served: the others are to go on without it.
 asio::awaitable<void> ReplicaKeeper::look_for_failures() {
+  const auto look = ++looks_begun_;
   look_for_failures_at_ =
       looks_regularly_ ? home_.now() + kLookForFailures : base::TimePoint::max();
   std::vector<model::PartitionId> aside;
@@ -67,6 +68,8 @@ asio::awaitable<void> ReplicaKeeper::look_for_failures() {
   // First, so that no leader hears from it behind its failure, and takes it in again.
   co_await stand_aside(std::move(aside));
   for (const auto& outcome : told) note(outcome);
+  looks_ended_ = look;
+  changed_.notify_all();
 }
 
 /// A disk that stands still makes every producer wait, and another broker may have one that works.

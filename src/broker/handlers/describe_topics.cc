@@ -99,6 +99,21 @@ protocol::TopicDescription describe(const Known& known, const metadata::TopicInf
   return out;
 }
 
+/// What is led here, of these topics, and was found damaged or cannot be served.
+std::vector<model::PartitionId> spoilt_of(const Known& known,
+                                          const std::vector<metadata::TopicPtr>& topics) {
+  std::vector<model::PartitionId> spoilt;
+  for (const auto& topic : topics) {
+    for (const auto& assignment : topic->visible()) {
+      const auto found = known.facts.find(assignment.id);
+      if (found == known.facts.end()) continue;
+      if (!found->second.damage.empty() || !found->second.failure.empty())
+        spoilt.push_back(assignment.id);
+    }
+  }
+  return spoilt;
+}
+
 asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequest ask) {
   Core& core = request.core();
   Known known{core, core.image(), {}, {}};
@@ -108,7 +123,7 @@ asio::awaitable<void> describe_all(Request request, protocol::DescribeTopicsRequ
     if (topic && !topic->visible().empty()) topics.push_back(std::move(topic));
   }
   known.facts = co_await gather_partition_facts(core);
-  known.reports = co_await gather_own_reports(core, topics);
+  known.reports = co_await gather_own_reports(core, topics, spoilt_of(known, topics));
   protocol::DescribeTopicsResponse response;
   for (const auto& name : ask.names) {
     const auto topic = known.image->find_topic(name);

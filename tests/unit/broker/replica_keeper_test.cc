@@ -6,6 +6,7 @@
 #include "base/run_on.h"
 #include "broker/membership.h"
 #include "data_client.h"
+#include "protocol/control_partitions.h"
 #include "protocol/describe_broker.h"
 #include "protocol/trim_partitions.h"
 
@@ -361,6 +362,27 @@ TEST_P(ReplicaKeeperTest, AConsumerIsToldTheWayOutOfDamageThatNobodyCanMend) {
                                  "payments/0 says what can be done"),
             std::string::npos)
       << final_word.text;
+}
+
+// Who asks whether it may be given up must not hear that nobody knows of any damage.
+TEST_P(ReplicaKeeperTest, DamageThatIsShownIsKnownToTheController) {
+  store_three_records();
+  auto one = client();
+  damage_the_log();
+  protocol::DescribeTopicsRequest describe;
+  describe.names = {"payments"};
+  const auto shown = one.call(protocol::ApiKey::describe_topics, protocol::encode(describe));
+  const auto topics = protocol::decode_describe_topics_response(shown.header_bytes());
+  const auto& notes = topics->topics.at(0).partitions.at(0).replica_notes;
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_TRUE(notes[0].text.starts_with("is damaged: ")) << notes[0].text;
+  protocol::ControlPartitionsRequest check;
+  check.action = protocol::PartitionAction::check_loss;
+  check.partitions = {id};
+  check.broker = 1;
+  const auto answer = one.call(protocol::ApiKey::control_partitions, protocol::encode(check));
+  const auto checked = protocol::decode_control_partitions_response(answer.header_bytes());
+  EXPECT_TRUE(checked->results.at(0).status.ok()) << checked->results.at(0).status.text;
 }
 
 // As whoever reads or writes it is told.

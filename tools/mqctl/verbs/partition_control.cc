@@ -80,6 +80,16 @@ bool leads_damaged(const PartitionDescription& partition) {
   return std::ranges::count(partition.replica_notes, partition.leader, &ReplicaNote::broker) > 0;
 }
 
+/// `why` is what its leader says is wrong: a controller that is new may have to be told yet.
+Failure not_elected_despite_loss(const Error& error, const TopicPartition& partition,
+                                 const std::string& why) {
+  auto failure = not_elected(error, partition);
+  if (failure.why.find("nothing has to be given up") == std::string::npos) return failure;
+  failure.why = fmt::format("{}; its leader has told the controller of no damage yet", why);
+  failure.hint = "try again in a moment";
+  return failure;
+}
+
 /// Why nobody leads it, or what of it is damaged; nothing is given up where somebody leads who has
 /// all of it.
 std::string why_not_whole(const Result<TopicDescription>& topic, const TopicPartition& partition) {
@@ -112,7 +122,7 @@ void elect_one_with_loss(Context& context, Admin& admin, const Result<TopicDescr
   const auto why = why_not_whole(topic, partition);
   const auto possible = admin.elect_with_loss({partition}, broker, true);
   if (const auto& outcome = possible.at(partition); !outcome) {
-    report.failure(not_elected(outcome.error(), partition));
+    report.failure(not_elected_despite_loss(outcome.error(), partition, why));
     return;
   }
   if (context.globals.dry_run) {
@@ -131,7 +141,7 @@ void elect_one_with_loss(Context& context, Admin& admin, const Result<TopicDescr
   const auto outcomes = admin.elect_with_loss({partition}, broker);
   const auto& outcome = outcomes.at(partition);
   if (!outcome) {
-    report.failure(not_elected(outcome.error(), partition));
+    report.failure(not_elected_despite_loss(outcome.error(), partition, why));
     return;
   }
   report.item(elected_item(partition, outcome->broker, outcome->changed, false));
