@@ -431,6 +431,7 @@ asio::awaitable<Result<void>> LocalDisk::stop() {
   if (result) last_group = co_await conclude_journal();
   if (result) result = co_await checkpoint_.write();
   if (result) result = co_await write_watermarks();
+  if (result) co_await write_damage();  // also what was found since keep_damage() ended
   if (result) result = co_await write_clean_marker(last_group);
   co_await end_all();
   co_return result;

@@ -115,6 +115,20 @@ TEST(DamagedSegment, ANewRunKnowsWhatTheLastOneFound) {
   }
 }
 
+TEST(DamagedSegment, ANewRunKnowsWhatWasFoundDuringTheStop) {
+  DamagedSegment segment;
+  auto& world = segment.start_damaged(true);
+  auto& log = world.log();
+  world.executor->stall(std::chrono::milliseconds(100));
+  auto reading = log.read_from_disk(Offset(75), log.log_end_offset(), 1);
+  const auto read = start_for_outcome(world.simulator.executor(), std::move(reading), [] {});
+  ASSERT_TRUE(world.stop());
+  ASSERT_TRUE(read->value && !*read->value);
+  world.start();
+  ASSERT_EQ(world.log().damaged_places().size(), 1u);
+  EXPECT_EQ(world.log().damaged_places().front().offset, Offset(70));
+}
+
 // Readers near the new start come by it, as the index leads them to a place before.
 TEST(DamagedSegment, WhatWasTrimmedAwayIsNotMetAgain) {
   for (const bool sealed : {false, true}) {
