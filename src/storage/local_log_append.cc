@@ -102,7 +102,13 @@ Result<AppendInfo> LocalLog::append_now(Incoming incoming) {
   MQ_TRY_VOID(may_append(incoming));
   const std::int64_t time_ms = append_time_of(incoming);
   const auto began = spec_.worker->now();
-  if (rolling_ || must_roll(incoming.parsed, time_ms)) {
+  bool rolls = rolling_ || must_roll(incoming.parsed, time_ms);
+  // A leader's clock may be ahead, and its batch old enough for a new segment when nothing here
+  // was. It is still taken into the old one: rolls_soon() then, and a thread makes the next one's
+  // file.
+  if (rolls && !rolling_ && incoming.replicated() && !rolls_soon())
+    rolls = must_roll(incoming.parsed, end_.append_time_ms);
+  if (rolls) {
     MQ_TRY_VOID(roll());
   }
   const AppendInfo info = stamp(incoming, time_ms);

@@ -44,6 +44,32 @@ TEST(Replicated, LogIsTheSameByteByByte) {
   }
 }
 
+// The file of its next segment is made by a thread all the same.
+TEST(Replicated, ASegmentThatIsOldByTheLeadersClockAloneTakesOneMoreBatch) {
+  ReplicatedWorld world;
+  world.config.retention_interval = world.config.memory_sync_interval = std::chrono::hours(1);
+  world.settings.durability = model::Durability::memory;
+  world.settings.segment_age = std::chrono::minutes(5);
+  world.start(2);
+  world.append();
+  world.catch_up();
+  const std::int64_t ahead_ms = 6 * 60'000;
+  world.runtime.jump_wall_clock(ahead_ms);
+  world.append();
+  world.append();
+  ASSERT_EQ(world.leader().segments(), 2u);
+  const auto second = world.batch_at(Offset(1));
+  world.runtime.jump_wall_clock(-ahead_ms);
+  ASSERT_TRUE(world.follower().appends_inline());
+  ASSERT_TRUE(world.follower().append_replicated(second.owner, second.bytes));
+  EXPECT_EQ(world.follower().segments(), 1u);
+  EXPECT_FALSE(world.follower().appends_inline());
+  world.catch_up();
+  EXPECT_EQ(world.follower().segments(), 2u);
+  EXPECT_TRUE(world.follower().appends_inline());
+  EXPECT_EQ(world.read_all(1), world.read_all(0));
+}
+
 TEST(Replicated, DurableAfterAPowerCut) {
   ReplicatedWorld world;
   world.fill(12, 7'000);
