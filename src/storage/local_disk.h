@@ -115,6 +115,8 @@ class LocalDisk final : public Disk {
   Result<RecoveredLog> recover_one(const LogSpec& spec, const Found& found);
   static bool has_images_above(const SyncPoint& end, const model::PartitionId& id,
                                const Found& found);
+  asio::awaitable<Result<void>> forget_images_above(const model::PartitionId& id,
+                                                    const RecoveryRun& run);
   Result<void> admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run);
   void keep_offline(const LogSpec& spec, RecoveryRun& run);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/run_on.h"
 #include "storage/batch_scanner.h"
 #include "storage/local_disk_recovery.h"
 #include "storage/storage_format.h"
@@ -44,6 +45,11 @@ asio::awaitable<void> LocalDisk::recover_some(RecoveryRun& run) {
     const auto admitted = admit(spec, *std::move(recovered), run);
     if (!admitted) {
       run.error = admitted.error();
+      co_return;
+    }
+    const auto forgotten = co_await forget_images_above(spec.id, run);
+    if (!forgotten) {
+      run.error = forgotten.error();
       co_return;
     }
     ++run.progress.partitions_done;
@@ -175,8 +181,6 @@ Result<RecoveredLog> LocalDisk::recover_one(const LogSpec& spec, const Found& fo
   return make_error_code(StorageErrc::storage_full);
 }
 
-/// Of a sync that the crash broke off. The old files of the journal are kept for a while: after
-/// another crash they would be put back over what is appended from here on.
 bool LocalDisk::has_images_above(const SyncPoint& end, const PartitionId& id, const Found& found) {
   const auto known = found.replay->logs.find(id);
   if (known == found.replay->logs.end()) return false;
@@ -187,13 +191,27 @@ bool LocalDisk::has_images_above(const SyncPoint& end, const PartitionId& id, co
   });
 }
 
+/// Of a sync that the crash broke off. The old files of the journal are kept for a while: after
+/// another crash they would be put back over what is appended from here on, also in a segment that
+/// is made anew at the same offset. So the journal says first that the log ends here.
+asio::awaitable<Result<void>> LocalDisk::forget_images_above(const PartitionId& id,
+                                                             const RecoveryRun& run) {
+  const auto log = logs_.at(id);
+  if (!run.early || !log->sync_state()) co_return Result<void>();
+  const JournalLogState state = log->journal_state();
+  if (!has_images_above(state.recovery_point, id, run.found)) co_return Result<void>();
+  journal_->note(id, JournalCut{state.recovery_point, state.epoch_start.leader_epoch});
+  auto recording = log->record_recovered();
+  const auto recorded = co_await run_on(log->worker(), std::move(recording));
+  co_return recorded;
+}
+
 Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, RecoveryRun& run) {
   run.summary.bytes_scanned += recovered.bytes_scanned;
   run.summary.producer_bytes_scanned += recovered.producer_bytes_scanned;
   run.summary.bytes_cut += recovered.bytes_cut;
   if (recovered.bytes_cut > 0) run.summary.cut.push_back(spec.id);
   const bool offline = static_cast<bool>(recovered.failure);
-  const SyncPoint end = recovered.end;
   if (offline) keep_offline(spec, run);
   note_replica(spec, run.found, offline);
   MQ_TRY(auto log, open_log(spec, std::move(recovered)));
@@ -207,7 +225,6 @@ Result<void> LocalDisk::admit(const LogSpec& spec, RecoveredLog recovered, Recov
   const auto mark = run.found.watermarks.find(spec.id);
   if (mark != run.found.watermarks.end()) log->set_high_watermark_hint(mark->second);
   if (!offline && run.early) {
-    if (has_images_above(end, spec.id, run.found)) log->roll_before_next_append();
     if (!run.found.replay->logs.contains(spec.id))
       journal_->note(spec.id, JournalCreate{spec.settings.durability, broker_epoch_});
     const auto known = run.found.replay->logs.find(spec.id);

@@ -131,10 +131,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   void report_scrub_damage(const model::DamagedPlace& place, const std::string& what);
   /// All that recovery found is synced in the segments: the journal may forget it.
   void note_recovered();
-  /// What is appended from here on begins a segment of its own: something old may still be put back
-  /// above the end of the present one. Before the first append.
-  void roll_before_next_append() { roll_next_ = true; }
-  /// The same of a log with a cut that was not done; returns when that is durable.
+  /// The same of a log that was cut, which is done now; returns when that is durable.
   asio::awaitable<Result<void>> record_recovered();
 
  private:
@@ -381,7 +378,6 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
   const std::uint64_t first_stride_;  // of a file
   std::shared_ptr<DirtyBytes> dirty_ = std::make_shared<DirtyBytes>();
   bool writing_ = false;     // a disk thread appends
-  bool roll_next_ = false;   // before anything else is appended
   bool rolling_ = false;     // a disk thread makes the next segment's file, and nobody appends
   bool imaging_ = false;     // an append waits for an image, or was not made behind one yet
   bool wants_room_ = false;  // and will be told of it

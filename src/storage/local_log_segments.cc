@@ -25,7 +25,6 @@ constexpr std::int64_t kSegmentOffsetsMax = std::numeric_limits<std::uint32_t>::
 
 bool LocalLog::must_roll(const model::RecordBatchView& batch, std::int64_t time_ms) const {
   if (end_.position == 0) return false;
-  if (roll_next_) return true;
   if (end_.position + batch.batch_bytes() > segment_bytes_max()) return true;
   const std::int64_t offsets = end_.offset.value() - end_.segment_base.value();
   if (offsets + std::int64_t{batch.last_offset_delta()} >= kSegmentOffsetsMax) return true;
@@ -38,7 +37,7 @@ bool LocalLog::rolls_soon() const {
   if (end_.position == 0) return false;
   const std::uint64_t max = segment_bytes_max();
   const std::uint64_t batches = std::min<std::uint64_t>(spec_.settings.batch_bytes, max / 8);
-  if (roll_next_ || end_.position + batches > max) return true;
+  if (end_.position + batches > max) return true;
   const std::int64_t age_ms = own_append_time_ms() - end_.segment_first_append_time_ms;
   return age_ms >= segment_age_ms_max() - kAgeSoonMs;
 }
@@ -132,7 +131,6 @@ Result<void> LocalLog::roll_into(Opened opened) {
   image_ahead_ = ~std::uint64_t{0};
   end_.segment_base = end_.offset;
   end_.position = 0;
-  roll_next_ = false;
   end_.segment_first_append_time_ms = -1;
   whole_ = end_;
   allocated_ = written_behind_ = 0;
