@@ -144,8 +144,12 @@ class ReplicaKeeper {
   /// Damaged in places and served all the same, which the controller knows. When one that is led
   /// here may ask again to be led elsewhere, by a growing pause: another may be damaged elsewhere.
   struct Spoilt {
+    base::TimePoint asked_at{};
     base::TimePoint ask_at{};
     base::Duration pause{};
+    model::LeaderEpoch asked_in;
+    std::vector<model::IsrMember> asked;  ///< who could have led then, since the last pause
+    int given_back = 0;  ///< led here again and asked at once, since the last pause
   };
   std::map<model::PartitionId, Spoilt> spoilt_;
   /// Without a leader: the epoch in which it was told what there is.

@@ -22,17 +22,33 @@ constexpr base::Duration kGiveWayAgainMin = std::chrono::seconds(10);
 constexpr base::Duration kGiveWayAgainMax = std::chrono::minutes(10);
 /// Whoever asked for that, and leads later than this, has to stay.
 constexpr base::Duration kLedElsewhereIn = std::chrono::seconds(3);
+/// Led here again so often within one pause, the others are damaged too, each in another place.
+constexpr int kGivenBackMax = 3;
 constexpr base::Duration kReplaceAgainMin = std::chrono::seconds(1);
 constexpr base::Duration kReplaceAgainMax = std::chrono::seconds(60);
 
+bool is_there(const metadata::ClusterImage& image, const model::IsrMember& member) {
+  const auto* const broker = image.find_broker(member.broker);
+  return broker != nullptr && broker->alive;
+}
+
 /// Those who have all records, as far as that is known.
 bool all_are_there(const metadata::ClusterImage& image, const PartitionAssignment& assignment) {
-  const auto is_there = [&](const model::IsrMember& member) {
-    const auto* const broker = image.find_broker(member.broker);
-    return broker != nullptr && broker->alive;
-  };
-  return std::ranges::all_of(assignment.isr, is_there) &&
-         std::ranges::all_of(assignment.elr, is_there);
+  const auto there = [&](const model::IsrMember& member) { return is_there(image, member); };
+  return std::ranges::all_of(assignment.isr, there) && std::ranges::all_of(assignment.elr, there);
+}
+
+/// Those of them that could lead instead.
+std::vector<model::IsrMember> complete_and_there(const metadata::ClusterImage& image,
+                                                 const PartitionAssignment& assignment,
+                                                 model::BrokerId self) {
+  std::vector<model::IsrMember> others;
+  for (const auto* const members : {&assignment.isr, &assignment.elr}) {
+    for (const auto& member : *members) {
+      if (member.broker != self && is_there(image, member)) others.push_back(member);
+    }
+  }
+  return others;
 }
 
 }  // namespace
@@ -100,18 +116,33 @@ bool ReplicaKeeper::may_stand_aside(const model::PartitionId& id) const {
 }
 
 /// Of a damaged leader that the ISR cannot spare: another one in it or in the ELR leads at least,
-/// so that what is whole there can be read, and copied by those that are not in sync. False: it has
-/// asked lately and leads still, or again, though all who could lead are there.
+/// so that what is whole there can be read, and copied by those that are not in sync. False: all
+/// who could lead are there, were asked lately, and do not, or have given it back again and again.
 bool ReplicaKeeper::give_way(const model::PartitionId& id) {
   const auto [topic, assignment] = placed(applied_, id);
   if (!assignment || assignment->leader != core_.id) return true;
-  if (!complete_elsewhere(*assignment, core_.id)) return true;
   auto& spoilt = spoilt_.at(id);
-  const auto asked_at = spoilt.ask_at - spoilt.pause;
-  if (home_.now() < spoilt.ask_at)
-    return home_.now() < asked_at + kLedElsewhereIn || !all_are_there(*applied_, *assignment);
-  spoilt.pause = std::clamp(2 * spoilt.pause, kGiveWayAgainMin, kGiveWayAgainMax);
+  const auto others = complete_and_there(*applied_, *assignment, core_.id);
+  if (others.empty()) return true;
+  const bool due = home_.now() >= spoilt.ask_at;
+  const bool is_new = std::ranges::any_of(others, [&](const model::IsrMember& other) {
+    return std::ranges::count(spoilt.asked, other) == 0;
+  });
+  // Another one has led meanwhile, and may be as good as it was: people may have put this one back.
+  const bool given_back =
+      assignment->leader_epoch > spoilt.asked_in && spoilt.given_back < kGivenBackMax;
+  if (!due && !is_new && !given_back)
+    return home_.now() < spoilt.asked_at + kLedElsewhereIn ||
+           !all_are_there(*applied_, *assignment);
+  spoilt.given_back = due ? 0 : spoilt.given_back + (given_back ? 1 : 0);
+  if (due) {
+    spoilt.pause = std::clamp(2 * spoilt.pause, kGiveWayAgainMin, kGiveWayAgainMax);
+    spoilt.asked.clear();
+  }
+  spoilt.asked.insert(spoilt.asked.end(), others.begin(), others.end());
+  spoilt.asked_at = home_.now();
   spoilt.ask_at = home_.now() + spoilt.pause;
+  spoilt.asked_in = assignment->leader_epoch;
   base::log_warning("partition",
                     "{}-{}: its log is damaged here, and too few others are in sync: another one "
                     "that is complete is asked to lead",

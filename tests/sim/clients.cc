@@ -293,6 +293,7 @@ void SimConsumer::failed(const Error& error) {
     return;
   }
   if (machine_.bits_change && error.code == Errc::partition_corrupt) {
+    check_damage(error);
     rewind_wanted_ = true;  // it may be whole again
     return;
   }
@@ -300,6 +301,19 @@ void SimConsumer::failed(const Error& error) {
   require(explains_out_of_range(),
           "LOG-11: a consumer got out of range at an offset that is there: {}", error.message);
   rewind_wanted_ = true;
+}
+
+/// What another replica has is waited for.
+void SimConsumer::check_damage(const Error& error) const {
+  if (!id_ || !ledger_.only_damaged) return;
+  for (const auto& name : partitions_) {
+    const auto fetched = fmt::format("{}/{} at", name.topic, name.partition);
+    const auto sought = fmt::format("{}-{}:", name.topic, name.partition);
+    const bool meant = error.message.find(fetched) != std::string::npos ||
+                       error.message.find(sought) != std::string::npos;
+    require(!meant || ledger_.only_damaged({*id_, name.partition}),
+            "R12: a consumer got {}, and others have all of it", to_string(error));
+  }
 }
 
 bool SimConsumer::explains_out_of_range() {

@@ -38,6 +38,8 @@ struct SharedLedger {
   /// A record that was sent then need not be at this offset: it was given up. Empty: none was.
   std::function<bool(const model::PartitionId&, std::int64_t offset, base::TimePoint sent)>
       may_be_lost;
+  /// No other replica has what is damaged in one of them. Empty: so it always is.
+  std::function<bool(const model::PartitionId&)> only_damaged;
   std::map<std::uint64_t, std::vector<Sent>> sent;  // by producer, then record number
   /// Raised when unsynced records may have been lost: positions beyond the log's end are no wonder.
   std::map<model::PartitionId, int> losses;
@@ -135,6 +137,7 @@ class SimConsumer {
   void take(const RecordView& record);
   void failed(const Error& error);
   [[nodiscard]] bool explains_out_of_range();
+  void check_damage(const Error& error) const;
   [[nodiscard]] bool topic_changed();
 
   BrokerMachine& machine_;

@@ -148,6 +148,10 @@ World::World(std::uint64_t seed, bool replicated)
                                   base::TimePoint sent) {
     return losses.may_be_lost(id, offset, sent);
   };
+  // No answer lies anywhere for longer.
+  ledger_.only_damaged = [this](const model::PartitionId& id) {
+    return audit_->replicas().had_one_holder(id, machine_.runtime.now() - 20s);
+  };
   machine_.simulator.on_step([this] {
     if (!machine_.failed()) machine_.checked([this] { audit_->observe(); });
   });

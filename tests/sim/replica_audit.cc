@@ -27,6 +27,10 @@ const IsrMember* find(const Members& members, model::BrokerId broker) {
   return found == members.end() ? nullptr : &*found;
 }
 
+bool has_one_holder(const metadata::PartitionStateValue& state) {
+  return state.isr.size() + state.elr.size() <= 1;
+}
+
 /// No world lasts as long.
 constexpr std::int64_t kAppendedWithinMs = 1'000'000;
 
@@ -88,10 +92,17 @@ void ReplicaAudit::wrote_state(const model::PartitionId& id, const std::optional
                                      text_of(value->last_known_elr)));
   const auto before = states_.find(id);
   const auto earlier = before == states_.end() ? std::nullopt : std::optional(before->second);
+  if (!earlier || has_one_holder(*earlier)) had_one_holder_until_[id] = world_.runtime.now();
   states_[id] = *value;
   check_members(id, *value);
   if (earlier) check_change(id, *earlier, *value);
   check_candidates(id, "as the store has it");
+}
+
+bool ReplicaAudit::had_one_holder(const model::PartitionId& id, base::TimePoint since) const {
+  const auto state = states_.find(id);
+  return state == states_.end() || has_one_holder(state->second) ||
+         had_one_holder_until_.at(id) >= since;
 }
 
 /// R13

@@ -44,6 +44,9 @@ class ReplicaAudit {
   [[nodiscard]] replication::Partition* leader_of(const model::PartitionId& id) const;
   /// As the store has it; null: it has none.
   [[nodiscard]] const metadata::PartitionStateValue* state_of(const model::PartitionId& id) const;
+  /// At some time since then ISR and ELR had one broker, or none: what that one cannot give out,
+  /// nobody can for sure. Also of a partition that the store does not have.
+  [[nodiscard]] bool had_one_holder(const model::PartitionId& id, base::TimePoint since) const;
   /// Partitions that the store has, in order.
   [[nodiscard]] std::vector<model::PartitionId> partitions() const;
 
@@ -87,6 +90,7 @@ class ReplicaAudit {
   const Nodes& nodes_;
   LossAudit losses_{world_, nodes_};
   std::map<model::PartitionId, State> states_;  // as the store has them
+  std::map<model::PartitionId, base::TimePoint> had_one_holder_until_;
   std::map<model::PartitionId, model::Offset> shown_;
   std::map<std::pair<std::int32_t, model::PartitionId>, Seen> seen_;  // by node
   /// Where the log of the leader ended when its epoch began.

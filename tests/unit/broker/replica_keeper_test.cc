@@ -323,14 +323,24 @@ TEST_P(ReplicaKeeperTest, ADamagedLogThatWasOfferedAsALeadersIsToldAgain) {
   EXPECT_EQ(told->last_leader_epoch, LeaderEpoch(102));
 }
 
+/// How often another broker was asked to lead instead.
+struct AskedToLead {
+  int times = 0;
+  AskedToLead() {
+    base::set_log_sink([this](base::LogLevel, std::string_view, std::string_view text) {
+      times += text.find("another one that is complete is asked to lead") != text.npos ? 1 : 0;
+    });
+  }
+  ~AskedToLead() { base::set_log_sink({}); }
+  AskedToLead(const AskedToLead&) = delete;
+  AskedToLead& operator=(const AskedToLead&) = delete;
+};
+
 // Whoever could lead instead is away: what is damaged here is not lost.
 TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
   store_three_records();
   auto one = client();
-  std::string said;
-  base::set_log_sink([&](base::LogLevel, std::string_view, std::string_view text) {
-    said.append(text).append("\n");
-  });
+  const AskedToLead asked;
   show(core().id, LeaderEpoch(100), 1, true, [this](auto& partition) {
     partition.isr = {{core().id, core().membership->epoch()}};
     partition.elr = {{kOther, BrokerEpoch(77)}};
@@ -341,8 +351,59 @@ TEST_P(ReplicaKeeperTest, AConsumerWaitsForAReplicaThatHasWhatIsDamagedHere) {
   EXPECT_TRUE(wait.advice.retriable);
   EXPECT_NE(wait.text.find("broker 2 has it and is to lead"), std::string::npos) << wait.text;
   world.run_for(std::chrono::seconds(2));
-  EXPECT_NE(said.find("another one that is complete is asked to lead"), std::string::npos) << said;
-  base::set_log_sink({});
+  EXPECT_EQ(asked.times, 1);
+}
+
+// The other one has led, and people have put this one back.
+TEST_P(ReplicaKeeperTest, ADamagedLeaderThatIsPutBackAsksAgainAFewTimes) {
+  store_three_records();
+  auto one = client();
+  const AskedToLead asked;
+  const auto here = [this](auto& partition) {
+    partition.isr = {{core().id, core().membership->epoch()}};
+    partition.elr = {{kOther, BrokerEpoch(77)}};
+  };
+  const auto there = [](auto& partition) { partition.min_isr = 2; };
+  show(core().id, LeaderEpoch(100), 1, true, here);
+  damage_the_log();
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(asked.times, 1);
+  for (int round = 1; round <= 4; ++round) {
+    EXPECT_EQ(read_first(one).error(), WireError::partition_offline) << round;
+    show(kOther, LeaderEpoch(100 + 2 * round - 1), 1, true, there);
+    show(core().id, LeaderEpoch(100 + 2 * round), 1, true, here);
+    world.run_for(std::chrono::seconds(1));
+    EXPECT_EQ(asked.times, 1 + std::min(round, 3));
+  }
+  // Whoever gives it back so often is damaged too.
+  world.run_for(std::chrono::seconds(4));
+  EXPECT_EQ(read_first(one).error(), WireError::partition_corrupt);
+}
+
+// Nobody was there when the damage was seen.
+TEST_P(ReplicaKeeperTest, ADamagedLeaderAsksAReplicaThatComesLater) {
+  store_three_records();
+  auto one = client();
+  const AskedToLead asked;
+  const auto held_by = [this](BrokerId other) {
+    return [this, other](auto& partition) {
+      partition.isr = {{core().id, core().membership->epoch()}};
+      partition.elr = {{other, BrokerEpoch(77)}};
+    };
+  };
+  show(core().id, LeaderEpoch(100), 1, true, held_by(BrokerId(3)));
+  damage_the_log();
+  world.run_for(std::chrono::seconds(5));
+  EXPECT_EQ(asked.times, 0);
+  show(core().id, LeaderEpoch(100), 2, true, held_by(kOther));
+  world.run_for(std::chrono::seconds(2));
+  EXPECT_EQ(asked.times, 1);
+  const auto wait = read_first(one);
+  EXPECT_EQ(wait.error(), WireError::partition_offline);
+  EXPECT_NE(wait.text.find("broker 2 has it and is to lead"), std::string::npos) << wait.text;
+  // It does not.
+  world.run_for(std::chrono::seconds(4));
+  EXPECT_EQ(read_first(one).error(), WireError::partition_corrupt);
 }
 
 TEST_P(ReplicaKeeperTest, AConsumerIsToldTheWayOutOfDamageThatNobodyCanMend) {
