@@ -38,7 +38,7 @@ asio::awaitable<void> answer_at_controller(Request request, ControllerCall<Ask, 
     co_return;
   }
   response.envelope.status.broker = core.id.value();
-  send(std::move(request), response);
+  co_return send(std::move(request), response);
 }
 
 template <class Response>
