@@ -251,6 +251,7 @@ class LocalLog final : public PartitionLog, public std::enable_shared_from_this<
 
   // The journal, and what is written back (local_log_journal.cc).
   void journal_append(base::SharedBytes batch, model::Offset base, std::uint64_t position);
+  [[nodiscard]] bool needs_image(std::uint64_t position, std::uint64_t begun) const;
   [[nodiscard]] bool needs_image() const;
   [[nodiscard]] std::vector<std::byte> block_below(std::uint64_t position);
   asio::awaitable<std::vector<std::byte>> load_block_below(std::uint64_t position);

@@ -32,14 +32,19 @@ void LocalLog::journal_append(base::SharedBytes batch, Offset base, std::uint64_
 
 /// An append that begins inside of a block writes it again, and its first bytes may be synced and
 /// nowhere else: a power cut in the middle of that takes the whole block. So they have to be in the
-/// journal, unless no sync that has begun reaches into the block, or none began since the append
-/// before, which has seen to it.
+/// journal, unless no sync that has begun reaches into the block, or none of the `begun` ones came
+/// since the append before, which has seen to it. They are counted before this looks how far the
+/// newest reaches: one that begins meanwhile is left to the next append.
+bool LocalLog::needs_image(std::uint64_t position, std::uint64_t begun) const {
+  const std::uint64_t block = journal_block_of(position);
+  if (position == block || position == image_ahead_) return false;
+  if (flusher_->claimed(*sync_) <= block) return false;
+  return imaged_block_ != block || imaged_at_sync_ != begun;
+}
+
 bool LocalLog::needs_image() const {
   if (MQ_MUTANT("block_image_after_its_append")) return false;
-  const std::uint64_t block = journal_block_of(end_.position);
-  if (end_.position == block || end_.position == image_ahead_) return false;
-  if (flusher_->claimed(*sync_) <= block) return false;
-  return imaged_block_ != block || imaged_at_sync_ != flusher_->syncs_begun(*sync_);
+  return needs_image(end_.position, flusher_->syncs_begun(*sync_));
 }
 
 /// From the beginning of its block; empty: the disk has failed.
@@ -75,15 +80,15 @@ void LocalLog::block_is_lost(const Result<std::size_t>& got) {
 /// Of an append at `position` for which no image was made before: the kernel may be writing the
 /// block already. Who asks appends_inline() first does not come here.
 void LocalLog::journal_image(std::uint64_t position) {
-  const std::uint64_t block = journal_block_of(position);
   const std::uint64_t begun = flusher_->syncs_begun(*sync_);
-  const bool same = imaged_block_ == block && imaged_at_sync_ == begun;
-  const bool made = std::exchange(image_ahead_, ~std::uint64_t{0}) == position;
+  const bool needed = needs_image(position, begun);
+  image_ahead_ = ~std::uint64_t{0};
   imaged_block_ = journal_block_of(end_.position);
   imaged_at_sync_ = begun;
-  if (same || made || position == block || flusher_->claimed(*sync_) <= block) return;
+  if (!needed) return;
   auto bytes = block_below(position);
-  if (!bytes.empty()) journal_->image(journal_log_, block, std::move(bytes), end_);
+  if (!bytes.empty())
+    journal_->image(journal_log_, journal_block_of(position), std::move(bytes), end_);
 }
 
 /// The kernel writes pages back when it likes, and every sync of the whole file system does: once
