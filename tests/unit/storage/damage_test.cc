@@ -38,6 +38,13 @@ struct DamagedSegment {
     world.start();
     return world;
   }
+  /// The same, and a reader has come to the damage, which is written down by now.
+  StorageWorld& start_and_meet(bool sealed) {
+    start_damaged(sealed);
+    EXPECT_FALSE(world.read(Offset(75), 1));
+    world.pass(std::chrono::milliseconds(100));
+    return world;
+  }
   /// Where the batch stands in its segment.
   std::uint64_t append() {
     const auto before = world.log().bytes_on_disk();
@@ -87,11 +94,9 @@ TEST(DamagedSegment, WhatLiesBeforeADamagedHeaderIsReadWithoutAnIndex) {
 TEST(DamagedSegment, ANewRunKnowsWhatTheLastOneFound) {
   for (const bool killed : {true, false}) {
     DamagedSegment segment;
-    auto& world = segment.start_damaged(true);
-    EXPECT_FALSE(world.read(Offset(75), 1));
+    auto& world = segment.start_and_meet(true);
     const auto known = world.log().damaged_places();
     ASSERT_EQ(known.size(), 1u);
-    world.pass(std::chrono::milliseconds(100));
     if (killed)
       world.kill();
     else
@@ -133,8 +138,7 @@ TEST(DamagedSegment, ANewRunKnowsWhatWasFoundDuringTheStop) {
 TEST(DamagedSegment, WhatWasTrimmedAwayIsNotMetAgain) {
   for (const bool sealed : {false, true}) {
     DamagedSegment segment;
-    auto& world = segment.start_damaged(sealed);
-    EXPECT_FALSE(world.read(Offset(75), 1));
+    auto& world = segment.start_and_meet(sealed);
     ASSERT_TRUE(world.trim(Offset(80)));
     for (const int run : {1, 2}) {
       EXPECT_EQ(segment.readable(), "--------++++++++++++") << sealed << run;
@@ -150,12 +154,7 @@ TEST(DamagedSegment, WhatWasTrimmedAwayIsNotMetAgain) {
 TEST(DamagedSegment, WhatANewRunKnowsAsWellIsNotWrittenDownAnew) {
   const std::string notes = std::string(StorageWorld::kPath) + "/damaged";
   DamagedSegment segment;
-  auto& world = segment.world;
-  segment.fill(true);
-  segment.flip(7, kInBody);
-  world.start();
-  EXPECT_FALSE(world.read(Offset(75), 1));
-  world.pass(std::chrono::milliseconds(100));
+  auto& world = segment.start_and_meet(true);
   ASSERT_TRUE(world.stop());
   Fault unwritten;
   unwritten.operation = FileOperation::write;
@@ -174,12 +173,7 @@ TEST(DamagedSegment, WhatNobodyKnowsAnyMoreIsNotWrittenDownStill) {
   const auto none = storage::seal(storage::kDamagedMagic, storage::encode_damage({}));
   for (const bool readable : {true, false}) {
     DamagedSegment segment;
-    auto& world = segment.world;
-    segment.fill(true);
-    segment.flip(7, kInBody);
-    world.start();
-    EXPECT_FALSE(world.read(Offset(75), 1));
-    world.pass(std::chrono::milliseconds(100));
+    auto& world = segment.start_and_meet(true);
     ASSERT_TRUE(world.stop());
     EXPECT_NE(world.files->content(notes), none);
     segment.flip(7, kInBody);  // mended by somebody
