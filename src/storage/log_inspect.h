@@ -30,6 +30,13 @@ struct PartitionDirectory {
   /// From the disk's checkpoint, none without one (or for a directory on its own).
   std::optional<model::Offset> log_start_offset;
   std::optional<model::Offset> recovery_point;
+  /// What the disk's journal says of it.
+  struct Journal {
+    model::Offset recovery_point;
+    model::Offset bound;  ///< below it everything is durable, in the segments or in the journal
+    model::Offset covers_from;  ///< the journal holds what lies between here and the bound
+  };
+  std::optional<Journal> journal;  ///< none before take_from_journal(), or without a whole one
 };
 
 struct DataDirectoryListing {
@@ -46,6 +53,11 @@ Result<DataDirectoryListing> list_data_directory(base::FileSystem& files, const 
 /// One partition's directory, or a single segment file given by path.
 Result<PartitionDirectory> list_partition_directory(base::FileSystem& files,
                                                     const std::string& path);
+
+/// Adds what the journal in the data directory says of its partitions. Beside a running broker a
+/// journal that is being written may look damaged: then nothing is added.
+void take_from_journal(base::FileSystem& files, const std::string& directory,
+                       std::vector<PartitionDirectory>& partitions);
 
 /// One batch in a segment file, or the place where batches stop.
 struct InspectedBatch {
@@ -72,8 +84,9 @@ struct VerifyReport {
   std::uint64_t bytes = 0;
   model::Offset log_start_offset;
   model::Offset end_offset;  ///< behind the last good batch
-  /// The first bad place, if any. A torn or zero tail above the recovery point is what a crash
-  /// leaves and the next start cuts: torn_tail is true then, and good stays true.
+  /// The first bad place, if any. A tail above everything that is durable, behind which nothing is
+  /// sound, is what a crash leaves and the next start cuts; one that the journal covers is put back
+  /// by it. torn_tail is true then, and good stays true.
   struct Damage {
     std::string file;
     std::uint64_t position = 0;
@@ -81,6 +94,9 @@ struct VerifyReport {
     std::uint64_t want = 0, got = 0;
     model::Offset last_good_offset;  ///< -1: none
     bool torn_tail = false;
+    bool from_journal = false;  ///< the next start writes it again
+    model::Offset durable_to;   ///< it lies below this; -1: it does not, or nobody knows
+    model::Offset sound_from;   ///< a start would cut off what is sound from here on; -1: nothing
   };
   std::optional<Damage> damage;
 };

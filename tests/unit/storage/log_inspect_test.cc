@@ -21,7 +21,9 @@ struct Inspected : ::testing::Test {
   storage::PartitionDirectory partition() {
     auto found = storage::list_partition_directory(*world.files, world.directory());
     EXPECT_TRUE(found);
-    return *found;
+    std::vector<storage::PartitionDirectory> one{*found};
+    storage::take_from_journal(*world.files, StorageWorld::kPath, one);
+    return one.front();
   }
   storage::VerifyReport verify() {
     const auto report = storage::verify_partition(*world.files, partition());
@@ -81,6 +83,99 @@ TEST_F(Inspected, TornTailAboveTheRecoveryPointIsNoDamage) {
   world.files->truncate_file(last.path, 10);
   report = verify();
   EXPECT_FALSE(report.good);
+}
+
+TEST_F(Inspected, WhatASoundBatchFollowsIsNoTornTail) {
+  // Of the five batches behind the recovery point, of which the journal knows none yet.
+  ASSERT_EQ(partition().journal->bound, Offset(400));
+  std::vector<std::uint64_t> positions;
+  ASSERT_TRUE(storage::for_each_batch(*world.files, partition(), Offset(402),
+                                      [&](const storage::InspectedBatch& batch) {
+                                        positions.push_back(batch.position);
+                                        return true;
+                                      }));
+  ASSERT_EQ(positions.size(), 4u);
+  const auto last = partition().segments.back();
+  // In its records, in its length, and in what says where it belongs.
+  for (const std::uint64_t byte : {300, 9, 0}) {
+    world.files->flip(last.path, positions[0] + byte, std::byte{4});
+    auto report = verify();
+    EXPECT_FALSE(report.good) << byte;
+    ASSERT_TRUE(report.damage);
+    EXPECT_FALSE(report.damage->torn_tail);
+    EXPECT_EQ(report.damage->position, positions[0]);
+    EXPECT_EQ(report.damage->last_good_offset, Offset(401));
+    EXPECT_EQ(report.damage->sound_from, Offset(404)) << byte;
+    world.files->flip(last.path, positions[0] + byte, std::byte{4});
+    // Of the last one nothing follows.
+    world.files->flip(last.path, positions[3] + byte, std::byte{4});
+    report = verify();
+    EXPECT_TRUE(report.good) << byte;
+    ASSERT_TRUE(report.damage);
+    EXPECT_TRUE(report.damage->torn_tail);
+    EXPECT_EQ(report.damage->sound_from, Offset());
+    world.files->flip(last.path, positions[3] + byte, std::byte{4});
+  }
+  EXPECT_FALSE(verify().damage);
+}
+
+/// As long as no checkpoint knows of a sync, the journal alone says that what it covered is there.
+TEST(InspectedJournal, SaysWhatTheSegmentsMustHold) {
+  StorageWorld world;
+  world.settings.durability = model::Durability::memory;
+  world.config.memory_sync_interval = std::chrono::seconds(1);
+  world.start();
+  for (int i = 0; i < 10; ++i) world.append(2, 600);
+  world.pass(std::chrono::seconds(11));
+  const std::string checkpoint = std::string(StorageWorld::kPath) + "/checkpoint";
+  const auto before = world.files->content(checkpoint);
+  for (int i = 0; i < 10; ++i) world.append(2, 600);
+  world.pass(std::chrono::seconds(11));
+  world.kill();
+  world.files->set_content(checkpoint, before);
+  const auto verify = [&] {
+    std::vector<storage::PartitionDirectory> one{
+        *storage::list_partition_directory(*world.files, world.directory())};
+    EXPECT_EQ(one.front().recovery_point, Offset(20));
+    storage::take_from_journal(*world.files, StorageWorld::kPath, one);
+    EXPECT_EQ(one.front().journal->recovery_point, Offset(40));
+    return *storage::verify_partition(*world.files, one.front());
+  };
+  EXPECT_FALSE(verify().damage);
+  const auto path = world.segment(0);
+  const auto bytes = world.files->content(path).size();
+  // Inside of the last batch, and between two.
+  for (const auto cut : {bytes - 7, bytes / 20 * 19}) {
+    world.files->truncate_file(path, cut);
+    const auto report = verify();
+    EXPECT_FALSE(report.good) << cut;
+    ASSERT_TRUE(report.damage);
+    EXPECT_FALSE(report.damage->torn_tail);
+    EXPECT_EQ(report.damage->last_good_offset, Offset(37));
+    EXPECT_EQ(report.damage->durable_to, Offset(40));
+  }
+}
+
+/// What is durable there alone is put back by a start.
+TEST(InspectedJournal, MendsATailThatItHolds) {
+  StorageWorld world;
+  world.start();
+  for (int i = 0; i < 10; ++i) world.append(2, 600);
+  ASSERT_TRUE(world.settle());
+  const auto all = world.read_all();
+  world.kill();
+  const auto path = world.segment(0);
+  world.files->flip(path, 300, std::byte{4});
+  std::vector<storage::PartitionDirectory> one{
+      *storage::list_partition_directory(*world.files, world.directory())};
+  storage::take_from_journal(*world.files, StorageWorld::kPath, one);
+  ASSERT_EQ(one.front().journal->bound, Offset(20));
+  const auto report = *storage::verify_partition(*world.files, one.front());
+  EXPECT_TRUE(report.good);
+  ASSERT_TRUE(report.damage);
+  EXPECT_TRUE(report.damage->from_journal);
+  EXPECT_TRUE(world.start().offline.empty());
+  EXPECT_EQ(world.read_all(), all);
 }
 
 TEST_F(Inspected, MissingSegmentIsAHole) {

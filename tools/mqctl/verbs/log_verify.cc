@@ -11,6 +11,11 @@
 namespace mq::mqctl {
 namespace {
 
+std::string parent_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+}
+
 std::string place(const storage::VerifyReport::Damage& damage) {
   std::string text = fmt::format("{} at byte {} of {}", storage::state_name(damage.state),
                                  damage.position, damage.file);
@@ -22,8 +27,9 @@ std::string place(const storage::VerifyReport::Damage& damage) {
 std::string state_text(const storage::VerifyReport& checked) {
   if (!checked.damage) return "ok";
   if (checked.damage->torn_tail)
-    return fmt::format("ok; unfinished tail at byte {} of {}, cut at the next start",
-                       checked.damage->position, checked.damage->file);
+    return fmt::format("ok; unfinished tail at byte {} of {}, {} at the next start",
+                       checked.damage->position, checked.damage->file,
+                       checked.damage->from_journal ? "written again from the journal" : "cut");
   return "BAD " + place(*checked.damage);
 }
 
@@ -57,11 +63,21 @@ Value item_of(const storage::PartitionDirectory& partition, const storage::Verif
 
 Failure damage_failure(const storage::PartitionDirectory& partition,
                        const storage::VerifyReport& checked) {
-  auto failure =
-      make_failure(protocol::WireError::log_damaged,
-                   fmt::format("{} is damaged", partition_name(partition)), place(*checked.damage),
-                   fmt::format("mqctl log dump {} shows the batches before it; last good offset {}",
-                               partition.path, checked.damage->last_good_offset.value()));
+  const auto& damage = *checked.damage;
+  std::string why = place(damage);
+  std::string next =
+      fmt::format("mqctl log dump {} shows the batches before it; last good offset {}",
+                  partition.path, damage.last_good_offset.value());
+  if (damage.durable_to != model::Offset())
+    why += fmt::format("; the log was durable up to offset {}", damage.durable_to.value());
+  if (damage.sound_from != model::Offset()) {
+    why += fmt::format(
+        "; what follows is sound from offset {} on, but a start after a crash cuts it off",
+        damage.sound_from.value());
+    next = fmt::format("copy {} before a broker starts on it; ", partition.path) + next;
+  }
+  auto failure = make_failure(protocol::WireError::log_damaged,
+                              fmt::format("{} is damaged", partition_name(partition)), why, next);
   failure.item = partition.path;
   return failure;
 }
@@ -125,8 +141,11 @@ Exit verify(Context& context) {
   std::string journals;
   for (const auto& path : context.args.positionals) {
     if (find_journal_files(files, path).empty()) {
-      for (const auto& partition : find_partitions(files, path))
-        verify_one(files, partition, report, table);
+      auto partitions = find_partitions(files, path);
+      // A single segment is no whole log.
+      if (!partitions.empty() && !path.ends_with(".log"))
+        storage::take_from_journal(files, parent_of(partitions.front().path), partitions);
+      for (const auto& partition : partitions) verify_one(files, partition, report, table);
     }
     verify_journal_of(files, path, report, journals);
   }
@@ -146,8 +165,8 @@ Command log_verify_command() {
           .summary = "Checks every batch of logs on disk, and the journal; needs no broker",
           .details =
               "Reads only. Works beside a running broker. Exit code 10 when a log is "
-              "damaged; an unfinished tail\nabove the recovery point is what a crash leaves "
-              "and is no damage.",
+              "damaged; an unfinished tail\nabove all that is durable, with nothing sound behind "
+              "it, is what a crash leaves and is no damage.",
           .examples = {"mqctl log verify /var/lib/mq"},
           .positionals = {{.name = "PATH",
                            .help = "a data directory, a partition's directory, a .log file or a "
