@@ -63,7 +63,7 @@ replication::Partition* ReplicaFeed::partition_of(const Subscription& subscripti
   return same || MQ_MUTANT("older_epoch_fetches_count") ? partition : nullptr;
 }
 
-void ReplicaFeed::subscribe(protocol::ReplicaSubscribe from) {
+void ReplicaFeed::subscribe(const protocol::ReplicaSubscribe& from) {
   const bool too_many = subscriptions_.size() >= worker_.core().limits.partitions;
   if (too_many && !subscriptions_.contains(from.partition)) return;
   auto& place = subscriptions_[from.partition];
@@ -82,7 +82,7 @@ void ReplicaFeed::subscribe(protocol::ReplicaSubscribe from) {
   if (from.appended < partition->log_start_offset() &&
       partition->log_start_offset() < partition->log_end_offset() && !partition->failure()) {
     subscription.send_from = partition->log_start_offset();
-    subscription.below = std::move(from);
+    subscription.below = from;
     return;
   }
   begin(subscription, *partition, from);

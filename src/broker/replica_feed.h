@@ -41,7 +41,7 @@ class ReplicaFeed final : public std::enable_shared_from_this<ReplicaFeed> {
   /// Another registration, or another connection's end: nothing is subscribed.
   void begin(model::IsrMember follower);
   void unsubscribe(const model::PartitionId& partition);
-  void subscribe(protocol::ReplicaSubscribe from);
+  void subscribe(const protocol::ReplicaSubscribe& from);
   void note(const protocol::ReplicaPosition& position);
 
   /// Adds what there is to send, those first that have waited longest.

@@ -84,9 +84,9 @@ void ReplicaSession::take(model::IsrMember follower, Request request, ReplicaFet
   if (follower != follower_) begin(follower);
   give_out(std::move(ask.unsubscribe),
            [](ReplicaFeed& feed, const model::PartitionId& id) { feed.unsubscribe(id); });
-  give_out(std::move(ask.subscribe), [](ReplicaFeed& feed, protocol::ReplicaSubscribe entry) {
-    feed.subscribe(std::move(entry));
-  });
+  give_out(
+      std::move(ask.subscribe),
+      [](ReplicaFeed& feed, const protocol::ReplicaSubscribe& entry) { feed.subscribe(entry); });
   give_out(std::move(ask.positions),
            [](ReplicaFeed& feed, const protocol::ReplicaPosition& entry) { feed.note(entry); });
   request.release_memory();
