@@ -138,6 +138,8 @@ class NobodyElseCanMendIt(Replicated):
         place = self.flip(folder)
         self.ready(self.nodes[number], self.restart(number))
         wait_until(lambda: self.is_refused("single"), 60, "whoever reads it is told")
+        planned = self.elect("single/0", number, "--dry-run")
+        self.assertEqual(planned.code, 0, planned.err)  # at once, that is
         return number, whole, place
 
     def is_named(self, number, segment):
@@ -145,6 +147,8 @@ class NobodyElseCanMendIt(Replicated):
         self.assertEqual(done.code, 10, done.out)
         self.assertIn(f"single/0 on broker {number}, which leads it: {segment} cannot be read at byte", done.out)
         self.assertIn(f"broker {number} is damaged: {segment} cannot be read", self.listed("single")[0])
+        topics = json.loads(self.ctl("topic", "list", "-o", "json").out)["items"]
+        self.assertEqual({one["name"]: one["partitions_damaged"] for one in topics}, {"single": 1, TOPIC: 0})
 
     def test_the_only_replica_at_a_read(self):
         number, whole, (segment, record) = self.single()

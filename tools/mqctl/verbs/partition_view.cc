@@ -177,7 +177,12 @@ std::map<TopicPartition, std::string> damage_notes(Admin& admin,
   for (const auto& [id, broker] : admin.describe_brokers())
     if (broker) damaged += broker->partitions_damaged;
   if (damaged == 0) return notes;
-  for (const auto& [name, topic] : admin.describe_topics({topics.begin(), topics.end()})) {
+  return damage_notes(admin.describe_topics({topics.begin(), topics.end()}));
+}
+
+std::map<TopicPartition, std::string> damage_notes(const PerItem<TopicDescription>& topics) {
+  std::map<TopicPartition, std::string> notes;
+  for (const auto& [name, topic] : topics) {
     if (!topic) continue;
     for (const auto& partition : topic->partitions) {
       if (partition.leader < 0) continue;
@@ -188,6 +193,13 @@ std::map<TopicPartition, std::string> damage_notes(Admin& admin,
     }
   }
   return notes;
+}
+
+std::map<std::string, std::int32_t> counted_by_topic(
+    const std::map<TopicPartition, std::string>& notes) {
+  std::map<std::string, std::int32_t> partitions;
+  for (const auto& [partition, note] : notes) ++partitions[partition.topic];
+  return partitions;
 }
 
 std::map<TopicPartition, std::string> leaderless_notes(Admin& admin,

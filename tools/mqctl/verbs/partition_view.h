@@ -22,6 +22,10 @@ std::map<TopicPartition, std::string> damage_notes(Admin& admin,
                                                    std::size_t most);
 std::map<TopicPartition, std::string> damage_notes(Admin& admin,
                                                    const std::set<std::string>& topics);
+std::map<TopicPartition, std::string> damage_notes(const PerItem<TopicDescription>& topics);
+/// How many partitions of each topic have a note.
+std::map<std::string, std::int32_t> counted_by_topic(
+    const std::map<TopicPartition, std::string>& notes);
 /// The note of each of the first `most` that nobody leads; all brokers are asked.
 std::map<TopicPartition, std::string> leaderless_notes(Admin& admin,
                                                        const std::vector<PartitionInfo>& partitions,

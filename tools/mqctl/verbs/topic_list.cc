@@ -8,6 +8,7 @@
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/partition_view.h"
+#include "mqctl/verbs/topic_view.h"
 #include "mqctl/verbs/verbs.h"
 
 namespace mq::mqctl {
@@ -23,21 +24,7 @@ std::map<std::string, std::int32_t> damaged_in(Admin& admin,
   for (const auto& topic : topics) {
     if (names.size() < kLookedAt) names.insert(topic.name);
   }
-  std::map<std::string, std::int32_t> damaged;
-  for (const auto& [partition, note] : damage_notes(admin, names)) ++damaged[partition.topic];
-  return damaged;
-}
-
-std::string note_of(const TopicSummary& topic, std::int32_t damaged) {
-  std::string note;
-  if (topic.partitions_not_serving > 0)
-    note = fmt::format("{} of {} partitions not served", topic.partitions_not_serving,
-                       topic.partitions);
-  if (damaged > 0)
-    note += fmt::format("{}{} of {} damaged: mqctl partition list {}", note.empty() ? "" : "; ",
-                        damaged, counted(static_cast<std::uint64_t>(topic.partitions), "partition"),
-                        topic.name);
-  return note;
+  return counted_by_topic(damage_notes(admin, names));
 }
 
 Exit list(Context& context) {
@@ -57,16 +44,9 @@ Exit list(Context& context) {
     const auto found = damaged.find(topic.name);
     const auto in_places = found == damaged.end() ? 0 : found->second;
     table.add({topic.name, fmt::format("{}", topic.partitions), fmt::format("{}", topic.replicas),
-               grouped(topic.records), base::format_bytes(topic.bytes), note_of(topic, in_places)});
-    report.item(Value::object()
-                    .set("name", topic.name)
-                    .set("id", topic.id)
-                    .set("partitions", topic.partitions)
-                    .set("replicas", topic.replicas)
-                    .set("records", topic.records)
-                    .set("bytes", topic.bytes)
-                    .set("partitions_not_serving", topic.partitions_not_serving)
-                    .set("partitions_damaged", in_places));
+               grouped(topic.records), base::format_bytes(topic.bytes),
+               topic_note(topic, in_places)});
+    report.item(listed_topic(topic, in_places));
   }
   if (topics.empty())
     context.notice("no topics yet; create one: mqctl topic create NAME");
