@@ -361,22 +361,26 @@ void ReplicaKeeper::want_logs(const metadata::TopicInfo& topic) {
   }
 }
 
-/// Makes some of the logs that are not there; an image that came meanwhile goes first.
+/// Makes some of the logs that are not there; an image that came meanwhile goes first. They are
+/// wanted until they are made: failing() names them while it is tried again.
 asio::awaitable<void> ReplicaKeeper::make_some() {
   std::vector<storage::LogSpec> specs;
   std::vector<model::PartitionId> ids;
   const auto image = applied_;
-  while (!wanted_.empty() && specs.size() < kMadeAtOnce) {
-    const auto id = wanted_.extract(wanted_.begin()).value();
-    const auto [topic, assignment] = placed(image, id);
-    if (!assignment || !keeps(*assignment)) continue;
+  for (auto next = wanted_.begin(); next != wanted_.end() && specs.size() < kMadeAtOnce;) {
+    const auto [topic, assignment] = placed(image, *next);
+    if (!assignment || !keeps(*assignment)) {
+      next = wanted_.erase(next);
+      continue;
+    }
     specs.push_back(spec_of(*topic, *assignment));
-    ids.push_back(id);
+    ids.push_back(*next++);
   }
   if (specs.empty()) co_return;
   const auto made = co_await core_.disks->create_logs(std::move(specs));
   make_failure_ = made ? base::Error() : made.error();
   if (made) {
+    for (const auto& id : ids) wanted_.erase(id);
     ready_.insert(ready_.end(), ids.begin(), ids.end());
     co_return;
   }
@@ -384,7 +388,6 @@ asio::awaitable<void> ReplicaKeeper::make_some() {
   make_again_at_ = home_.now() + kMakeAgain;
   base::log_error("partition", "{} logs cannot be made: {}", ids.size(), made.error().message());
   for (const auto& id : ids) {
-    wanted_.insert(id);
     const auto topic = image->find_topic(id.topic);
     auto reason = core_.status(to_wire(made.error()),
                                fmt::format("the logs of topic \"{}\" could not be opened: {}",

@@ -279,6 +279,37 @@ TEST_P(ReplicaKeeperTest, ADamagedLogIsReplacedAndThatIsTriedAgain) {
   EXPECT_EQ(failing(people), "");
 }
 
+TEST_P(ReplicaKeeperTest, ALogThatCannotBeMadeIsAnAlarmUntilItIsMade) {
+  const auto image = core().image();
+  auto topic = std::make_shared<metadata::TopicInfo>(*image->find_topic(id.topic));
+  topic->id = base::Uuid::from_random(11, 12);
+  topic->name = "refunds";
+  const PartitionId refunds{topic->id, 0};
+  topic->partitions.front().id = refunds;
+  world.disk.inject({.operation = testing::FileOperation::make_directory,
+                     .path_part = refunds.text(),
+                     .error = make_error_code(base::BaseErrc::no_space)});
+  metadata::ImageChange change;
+  change.topics = {topic};
+  core().membership->view().publish(std::make_shared<metadata::ClusterImage>(
+      image->with(std::move(change), image->version() + 1)));
+  world.run_for(std::chrono::seconds(1));
+  ASSERT_EQ(world.disk.faults_struck(), 1U);
+  auto people = client(2);
+  const std::string alarm =
+      "refunds/0 on broker 1: its log cannot be made anew: the disk is full; this is tried again "
+      "and again. make room on its disk: mqctl broker disks 1";
+  EXPECT_EQ(failing(people), alarm);
+  // Also while that is under way.
+  world.executor->stall(std::chrono::seconds(20));
+  world.run_for(std::chrono::seconds(15));
+  EXPECT_EQ(core().disks->find(refunds), nullptr);
+  EXPECT_EQ(failing(people), alarm);
+  world.run_for(std::chrono::seconds(15));
+  EXPECT_NE(core().disks->find(refunds), nullptr);
+  EXPECT_EQ(failing(people), "");
+}
+
 // REP-5: its leader has heard what the log had, and could let it in for that.
 TEST_P(ReplicaKeeperTest, ALogThatWasFollowedIsReplacedInALaterLeaderEpoch) {
   produce_three_records();
