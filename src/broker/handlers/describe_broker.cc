@@ -18,26 +18,43 @@ using protocol::DescribeBrokerResponse;
 
 constexpr std::size_t kDamagedNamed = 5;
 constexpr std::uint32_t kUnservedNamed = 5;
-constexpr std::size_t kFailingNamed = 5;
+constexpr std::size_t kReplicasNamed = 5;
 
-/// A copy less: replicas here that cannot be read in places and follow others.
-void describe_damaged_followers(Core& core, const metadata::ClusterImage& image,
+/// A copy less each; `text_of` says of the first why, `more` what the others are.
+template <class TextOf>
+void alert_some(const std::vector<model::PartitionId>& replicas, const char* check,
+                const TextOf& text_of, const std::string& more, DescribeBrokerResponse& response) {
+  const auto named = std::min(replicas.size(), kReplicasNamed);
+  for (std::size_t i = 0; i < named; ++i)
+    response.alerts.push_back({check, 3, text_of(replicas[i])});
+  if (named < replicas.size())
+    response.alerts.push_back(
+        {check, 3, fmt::format("and {} more {}", replicas.size() - named, more)});
+}
+
+/// "orders/0 on broker 1"
+std::string replica_name(const Core& core, const metadata::ClusterImage& image,
+                         const model::PartitionId& id) {
+  return fmt::format("{}/{} on broker {}", image.find_topic(id.topic)->name, id.partition, core.id);
+}
+
+/// Replicas here that cannot be read in places and follow others.
+void describe_damaged_followers(const Core& core, const metadata::ClusterImage& image,
                                 DescribeBrokerResponse& response) {
-  std::size_t more = 0;
-  for (const auto& [id, report] : core.membership->reporter().last_reports()) {
+  const auto& reports = core.membership->reporter().last_reports();
+  std::vector<model::PartitionId> damaged;
+  for (const auto& [id, report] : reports) {
     const auto topic = image.find_topic(id.topic);
     const auto* const partition = topic ? topic->find(id.partition) : nullptr;
-    if (report.damage.empty() || partition == nullptr || partition->leader == core.id) continue;
-    ++response.partitions_damaged;
-    if (++more > kDamagedNamed) continue;
-    response.alerts.push_back({"damage", 3,
-                               fmt::format("{}/{} on broker {}: {}", topic->name, id.partition,
-                                           core.id, report.reason.text)});
+    if (!report.damage.empty() && partition != nullptr && partition->leader != core.id)
+      damaged.push_back(id);
   }
-  if (more > kDamagedNamed)
-    response.alerts.push_back({"damage", 3,
-                               fmt::format("and {} more copies on broker {}: mqctl partition list",
-                                           more - kDamagedNamed, core.id)});
+  response.partitions_damaged += static_cast<std::uint32_t>(damaged.size());
+  const auto text_of = [&](const model::PartitionId& id) {
+    return fmt::format("{}: {}", replica_name(core, image, id), reports.at(id).reason.text);
+  };
+  alert_some(damaged, "damage", text_of,
+             fmt::format("copies on broker {}: mqctl partition list", core.id), response);
 }
 
 std::string way_out(const base::Error& why, model::BrokerId broker) {
@@ -46,24 +63,22 @@ std::string way_out(const base::Error& why, model::BrokerId broker) {
   return fmt::format("mqctl broker disks {} and the log of broker {} say more", broker, broker);
 }
 
-/// A copy less for as long as its log cannot be made, or made anew in place of a damaged one.
-void describe_failing(Core& core, const metadata::ClusterImage& image,
+/// Replicas here whose log cannot be made, or made anew in place of a damaged one.
+void describe_failing(const Core& core, const metadata::ClusterImage& image,
                       DescribeBrokerResponse& response) {
   if (core.replica_keeper == nullptr) return;
-  std::size_t more = 0;
-  for (const auto& [id, why] : core.replica_keeper->failing()) {
-    const auto topic = image.find_topic(id.topic);
-    if (!topic || ++more > kFailingNamed) continue;
-    response.alerts.push_back(
-        {"replication", 3,
-         fmt::format("{}/{} on broker {}: its log cannot be made anew: {}; this is tried again and "
-                     "again. {}",
-                     topic->name, id.partition, core.id, why.message(), way_out(why, core.id))});
+  const auto reasons = core.replica_keeper->failing();
+  std::vector<model::PartitionId> failing;
+  for (const auto& [id, why] : reasons) {
+    if (image.find_topic(id.topic)) failing.push_back(id);
   }
-  if (more > kFailingNamed)
-    response.alerts.push_back({"replication", 3,
-                               fmt::format("and {} more logs on broker {} that cannot be made anew",
-                                           more - kFailingNamed, core.id)});
+  const auto text_of = [&](const model::PartitionId& id) {
+    const auto& why = reasons.at(id);
+    return fmt::format("{}: its log cannot be made anew: {}; this is tried again and again. {}",
+                       replica_name(core, image, id), why.message(), way_out(why, core.id));
+  };
+  alert_some(failing, "replication", text_of,
+             fmt::format("logs on broker {} that cannot be made anew", core.id), response);
 }
 
 /// What is led here cannot be read in places; the rest is served.

@@ -149,6 +149,12 @@ RawClient BrokerWorld::connect() {
   return {simulator, *std::move(stream)};
 }
 
+RawClient BrokerWorld::client(std::uint64_t instance, std::uint64_t connection) {
+  auto made = connect();
+  made.hello(instance, connection);
+  return made;
+}
+
 base::Uuid BrokerWorld::create_topic(const std::string& name, std::int32_t partitions,
                                      const std::string& durability) {
   auto client = connect();

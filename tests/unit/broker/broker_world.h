@@ -76,6 +76,8 @@ class BrokerWorld {
   base::Result<void> start();
   base::Result<void> stop();
   RawClient connect();
+  /// One that has said Hello.
+  RawClient client(std::uint64_t instance = 1, std::uint64_t connection = 1);
   /// Creates a topic and returns its id.
   base::Uuid create_topic(const std::string& name, std::int32_t partitions = 1,
                           const std::string& durability = "memory");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "data_client.h"
+#include "started_broker.h"
 
 namespace mq::broker {
 namespace {
@@ -11,22 +12,13 @@ using model::PartitionId;
 using protocol::WireError;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::BrokerWorld;
 using testing::fetch;
 using testing::from;
 using ::testing::HasSubstr;
 using testing::make_batch;
 using testing::produce;
 
-struct FetchTest : ::testing::TestWithParam<std::size_t> {
-  BrokerWorld world{1, GetParam()};
-  void SetUp() override { ASSERT_TRUE(world.start()) << world.broker->refusal().text; }
-  testing::RawClient client(std::uint64_t instance = 1) {
-    auto made = world.connect();
-    made.hello(instance);
-    return made;
-  }
-};
+using FetchTest = testing::StartedBroker;
 
 TEST_P(FetchTest, WhatWasProducedComesBackBehindTheStamp) {
   const PartitionId id{world.create_topic("orders"), 0};

@@ -3,6 +3,7 @@
 
 #include "data_client.h"
 #include "protocol/init_producer.h"
+#include "started_broker.h"
 
 namespace mq::broker {
 namespace {
@@ -10,20 +11,12 @@ namespace {
 using model::Offset;
 using model::PartitionId;
 using protocol::WireError;
-using testing::BrokerWorld;
 using ::testing::HasSubstr;
 using testing::produce;
 using testing::ProduceItem;
 
-struct IdempotenceTest : ::testing::TestWithParam<std::size_t> {
-  BrokerWorld world{1, GetParam()};
-  void SetUp() override { ASSERT_TRUE(world.start()) << world.broker->refusal().text; }
-
-  testing::RawClient client(std::uint64_t connection = 1) {
-    auto made = world.connect();
-    made.hello(1, connection);
-    return made;
-  }
+struct IdempotenceTest : testing::StartedBroker {
+  testing::RawClient client(std::uint64_t connection = 1) { return world.client(1, connection); }
   protocol::InitProducerResponse init(testing::RawClient& client) {
     protocol::InitProducerRequest request;
     const auto answer = client.call(protocol::ApiKey::init_producer, protocol::encode(request));

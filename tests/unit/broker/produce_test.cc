@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "data_client.h"
+#include "started_broker.h"
 
 namespace mq::broker {
 namespace {
@@ -11,21 +12,12 @@ using model::PartitionId;
 using protocol::Acks;
 using protocol::WireError;
 using std::chrono::seconds;
-using testing::BrokerWorld;
 using ::testing::HasSubstr;
 using testing::make_batch;
 using testing::produce;
 using testing::send_produce;
 
-struct ProduceTest : ::testing::TestWithParam<std::size_t> {
-  BrokerWorld world{1, GetParam()};
-  void SetUp() override { ASSERT_TRUE(world.start()) << world.broker->refusal().text; }
-  testing::RawClient client(std::uint64_t instance = 1, std::uint64_t connection = 1) {
-    auto made = world.connect();
-    made.hello(instance, connection);
-    return made;
-  }
-};
+using ProduceTest = testing::StartedBroker;
 
 TEST_P(ProduceTest, OffsetsFollowEachOtherOverBatchesAndRequests) {
   const PartitionId id{world.create_topic("orders"), 0};
@@ -83,8 +75,8 @@ TEST_P(ProduceTest, AGapIsRefusedAndNotApplied) {
 
 TEST_P(ProduceTest, AnOlderConnectionOfOneClientIsRefused) {
   const PartitionId id{world.create_topic("orders"), 0};
-  auto old = client(5, 1);
-  auto newer = client(5, 2);
+  auto old = world.client(5, 1);
+  auto newer = world.client(5, 2);
   EXPECT_TRUE(produce(old, {{id, 0}})[0].status.ok());
   EXPECT_TRUE(produce(newer, {{id, 0}})[0].status.ok());
   EXPECT_EQ(produce(old, {{id, 1}})[0].status.error(), WireError::stale_connection);

@@ -9,6 +9,7 @@
 #include "broker/membership.h"
 #include "data_client.h"
 #include "protocol/replica_fetch.h"
+#include "started_broker.h"
 
 namespace mq::broker {
 
@@ -23,7 +24,6 @@ using protocol::ReplicaFetchResponse;
 using protocol::WireError;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::BrokerWorld;
 
 constexpr IsrMember kFollower{BrokerId(2), BrokerEpoch(77)};
 
@@ -34,16 +34,7 @@ struct News {
 };
 
 /// A broker that leads, and a follower that the test plays.
-struct ReplicaFetchTest : ::testing::TestWithParam<std::size_t> {
-  BrokerWorld world{1, GetParam()};
-
-  void SetUp() override { ASSERT_TRUE(world.start()) << world.broker->refusal().text; }
-
-  testing::RawClient client(std::uint64_t instance = 1) {
-    auto made = world.connect();
-    made.hello(instance);
-    return made;
-  }
+struct ReplicaFetchTest : testing::StartedBroker {
   const Core& core() const { return world.broker->core(); }
   IsrMember leader() const { return {core().id, core().membership->epoch()}; }
 

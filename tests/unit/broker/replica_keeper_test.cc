@@ -9,6 +9,7 @@
 #include "protocol/control_partitions.h"
 #include "protocol/describe_broker.h"
 #include "protocol/trim_partitions.h"
+#include "started_broker.h"
 
 namespace mq::broker {
 namespace {
@@ -21,15 +22,12 @@ using model::Offset;
 using model::PartitionId;
 using protocol::WireError;
 using std::chrono::milliseconds;
-using testing::BrokerWorld;
 
 constexpr BrokerId kOther{2};
 
-struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
-  BrokerWorld world{1, GetParam()};
-
+struct ReplicaKeeperTest : testing::StartedBroker {
   void SetUp() override {
-    ASSERT_TRUE(world.start()) << world.broker->refusal().text;
+    StartedBroker::SetUp();
     id = PartitionId{world.create_topic("orders"), 0};
   }
 
@@ -120,12 +118,6 @@ struct ReplicaKeeperTest : ::testing::TestWithParam<std::size_t> {
     ask.entries = {testing::from(id, 0)};
     const auto answer = one.call(protocol::ApiKey::fetch, protocol::encode(ask));
     return protocol::decode_fetch_response(answer.header_bytes())->results.at(0).status;
-  }
-
-  testing::RawClient client(std::uint64_t instance = 1) {
-    auto made = world.connect();
-    made.hello(instance);
-    return made;
   }
 
   PartitionId id;

@@ -63,11 +63,7 @@ struct SlowDiskTest : ::testing::Test {
     ASSERT_FALSE(slow.empty());
   }
   void TearDown() override { EXPECT_TRUE(world.stop()); }
-  testing::RawClient client(std::uint64_t instance) {
-    auto made = world.connect();
-    made.hello(instance);
-    return made;
-  }
+  testing::RawClient client(std::uint64_t instance) { return world.client(instance); }
 };
 
 TEST_F(SlowDiskTest, SleepingAppendsGoToAThreadAndTheOtherDiskDoesNotNotice) {

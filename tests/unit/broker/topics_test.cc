@@ -7,6 +7,7 @@
 #include "protocol/describe_broker.h"
 #include "protocol/parts.h"
 #include "protocol/trim_partitions.h"
+#include "started_broker.h"
 
 namespace mq::broker {
 namespace {
@@ -20,15 +21,7 @@ using ::testing::HasSubstr;
 using testing::make_batch;
 using testing::produce;
 
-struct TopicsTest : ::testing::TestWithParam<std::size_t> {
-  BrokerWorld world{1, GetParam()};
-  void SetUp() override { ASSERT_TRUE(world.start()) << world.broker->refusal().text; }
-  testing::RawClient client() {
-    auto made = world.connect();
-    made.hello();
-    return made;
-  }
-};
+using TopicsTest = testing::StartedBroker;
 
 TEST_P(TopicsTest, RefusalsDoNotTakeTheOthersWithThem) {
   auto admin = client();
