@@ -21,6 +21,7 @@ constexpr auto kProgressLogged = std::chrono::seconds(10);
 constexpr auto kWaitToldAgain = std::chrono::seconds(1);
 constexpr auto kWaitForLock = std::chrono::seconds(5);
 constexpr auto kLockAgain = std::chrono::milliseconds(20);
+constexpr auto kWaitForPort = std::chrono::seconds(2);
 
 using base::Error;
 using base::Result;
@@ -162,7 +163,7 @@ asio::awaitable<Result<void>> Broker::open_disks() {
   status("opening the data directories");
   MQ_CO_TRY(auto directories, co_await lock_directories());
   // The port is tried before anything is written.
-  MQ_CO_TRY_VOID(listen());
+  MQ_CO_TRY_VOID(co_await listen());
 
   const std::string path = directories.front().path;
   MQ_CO_TRY_VOID(co_await open_metadata(path));
@@ -296,22 +297,31 @@ Result<void> Broker::adopt_directories(std::vector<storage::DataDirectory> direc
   return {};
 }
 
-Result<void> Broker::listen() {
+/// A process that was killed gives up its lock a moment before its port.
+asio::awaitable<Result<void>> Broker::listen() {
   const auto& bind = parts_.config.listener.bind;
+  const auto is_used = [](const Error& error) {
+    return error == make_error_code(base::BaseErrc::address_in_use);
+  };
+  const auto until = home_.now() + kWaitForPort;
   auto acceptor = parts_.network->listen(bind);
+  while (!acceptor && is_used(acceptor.error()) && home_.now() < until) {
+    co_await home_.sleep_for(kLockAgain);
+    acceptor = parts_.network->listen(bind);
+  }
   if (!acceptor) {
-    const bool used = acceptor.error() == make_error_code(base::BaseErrc::address_in_use);
+    const bool used = is_used(acceptor.error());
     const bool foreign = acceptor.error() == make_error_code(base::BaseErrc::not_found);
     const std::string why = used      ? "another process listens there"
                             : foreign ? "it is no address of this machine"
                                       : acceptor.error().message();
-    return refuse(acceptor.error(), used ? WireError::port_in_use : WireError::config_invalid,
-                  fmt::format("cannot listen on {}: {}", bind.text(), why));
+    co_return refuse(acceptor.error(), used ? WireError::port_in_use : WireError::config_invalid,
+                     fmt::format("cannot listen on {}: {}", bind.text(), why));
   }
   listener_ = std::make_unique<Listener>(core_, *std::move(acceptor));
   core_.advertised = parts_.config.listener.advertised;
   if (core_.advertised.port == 0) core_.advertised.port = listener_->local().port;
-  return {};
+  co_return Result<void>();
 }
 
 MembershipConfig Broker::membership_config() const {

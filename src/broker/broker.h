@@ -100,7 +100,7 @@ class Broker {
   asio::awaitable<base::Result<void>> recover_disks();
   asio::awaitable<void> serve_recovered();
   void note_progress(const storage::RecoveryProgress& at);
-  base::Result<void> listen();
+  asio::awaitable<base::Result<void>> listen();
   [[nodiscard]] bool has_replicated_partitions() const;
   asio::awaitable<void> hand_over_partitions();
   asio::awaitable<void> stop_serving();

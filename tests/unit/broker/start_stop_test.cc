@@ -115,6 +115,18 @@ TEST(BrokerStart, APortInUseIsRefusedBeforeAnythingIsWritten) {
   EXPECT_TRUE(testing::run(world.simulator, broker.stop()));
 }
 
+// Whoever held it was killed, and is not quite gone.
+TEST(BrokerStart, APortThatIsGivenUpSoonIsWaitedFor) {
+  BrokerWorld world;
+  auto other = world.network.join("broker", *world.runtimes.front());
+  auto taken = other->listen({"127.0.0.1", 9500});
+  ASSERT_TRUE(taken);
+  world.runtimes.front()->start_timer(world.runtimes.front()->now() + milliseconds(500),
+                                      [&] { taken->reset(); });
+  EXPECT_TRUE(world.start()) << world.broker->refusal().text;
+  EXPECT_TRUE(world.stop());
+}
+
 TEST(BrokerStop, LetsAcknowledgementsThroughAndEndsLongPolls) {
   BrokerWorld world(1, 2);
   world.disk_times.work_min = world.disk_times.work_max = milliseconds(200);
