@@ -47,6 +47,13 @@ std::string_view state_name(BatchState state) noexcept {
   return "unknown";
 }
 
+bool may_stand_behind(model::Offset damaged, model::Offset base) noexcept {
+  // No batch is given more offsets.
+  constexpr std::int64_t kBatchOffsetsMax = format::kRawBytesMax / format::kRecordBytesMin;
+  return damaged >= model::Offset(0) && base > damaged &&
+         base.value() - damaged.value() <= kBatchOffsetsMax;
+}
+
 BatchScanner::BatchScanner(base::File& file, Start start, std::uint64_t end, Depth depth)
     : file_(file),
       end_(end),
@@ -74,10 +81,17 @@ bool BatchScanner::step_over() noexcept {
 
 Result<model::Offset> BatchScanner::step_over_below(model::Offset start) {
   const BatchState damage = state_;
-  while (step_over()) {
+  model::Offset stepped;
+  while (!at_end_ && state_ == BatchState::bad_body_crc) {
+    stepped = model::Offset(base::load_le<std::int64_t>(window().data() + format::kBaseOffset));
+    step_over();
     MQ_TRY_VOID(next());
   }
   if (!is_good()) return model::Offset();
+  if (!may_stand_behind(stepped, view_.base_offset())) {
+    state_ = damage;
+    return model::Offset();
+  }
   if (view_.base_offset() > start) state_ = damage;
   return view_.base_offset();
 }

@@ -25,6 +25,10 @@ enum class BatchState {
 };
 std::string_view state_name(BatchState state) noexcept;
 
+/// Of a batch that stands behind a damaged one: whether it can begin there. Whatever its checksums
+/// say, it may have been written for another place.
+bool may_stand_behind(model::Offset damaged, model::Offset base) noexcept;
+
 /// Walks the batches of one segment file in order and says what each is: recovery, index repair and
 /// the offline tools all look through it. Blocks; reads in strides.
 class BatchScanner {
@@ -51,7 +55,7 @@ class BatchScanner {
   /// False: it is in another state.
   bool step_over() noexcept;
   /// The same as often as it takes, where all that was damaged may lie below `start`; is_good() if
-  /// it does. Returns where the next batch begins that holds; -1: not known.
+  /// it does. Returns where the next batch begins that holds and may stand there; -1: not known.
   Result<model::Offset> step_over_below(model::Offset start);
   [[nodiscard]] bool is_good() const noexcept { return !at_end_ && state_ == BatchState::good; }
 

@@ -19,6 +19,25 @@ using model::RecordBatchView;
 /// Read at once while looking for the first batch, which is at most an index stride away.
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
 
+Offset stamped_base(base::Bytes batch) {
+  return Offset(base::load_le<std::int64_t>(batch.data() + format::kBaseOffset));
+}
+
+/// A damaged batch, of which only the stamp can be relied on.
+struct Before {
+  Offset base;
+  Offset stated_end;  ///< as far as that is not what is damaged; -1: not there
+};
+
+Before before_of(base::Bytes batch) {
+  Before before{stamped_base(batch), Offset()};
+  // An offset that no batch can have would overflow.
+  if (batch.size() < format::kHeaderBytes || before.base.value() >= INT64_MAX / 2) return before;
+  const auto delta = base::load_le<std::uint32_t>(batch.data() + format::kLastOffsetDelta);
+  before.stated_end = model::advance(before.base, std::int64_t{delta} + 1);
+  return before;
+}
+
 class SegmentReading {
  public:
   SegmentReading(base::File& file, const SegmentRead& wanted)
@@ -83,14 +102,19 @@ class SegmentReading {
         if (damaged && !damage_) {
           damage_ = here();
           damage_->end = base_behind(rest);
+        } else if (damaged && stepped_ && damage_->end == Offset()) {
+          damage_->end = end_at(*stepped_, rest, position_ + walked_);
         }
         if (taken_ > 0) return {};  // whoever comes for that batch gets the error
         return error;
       }
       const RecordBatchView& batch = *parsed;
-      if (damage_ && damage_->end == Offset()) damage_->end = batch.base_offset();
+      const bool in_place =
+          !stepped_ || is_in_place(*stepped_, rest, position_ + walked_).value_or(true);
+      if (in_place && damage_ && damage_->end == Offset()) damage_->end = batch.base_offset();
       const bool follows = expected_ == Offset() || batch.base_offset() == expected_;
-      if (!follows) return taken_ > 0 ? Result<void>{} : corrupt_here();
+      if (in_place) stepped_.reset();
+      if (!in_place || !follows) return taken_ > 0 ? Result<void>{} : corrupt_here();
       expected_ = batch.end_offset();
       if (batch.end_offset() > wanted_.from) {
         done_ = true;
@@ -131,7 +155,7 @@ class SegmentReading {
     const auto bytes = model::peek_batch_bytes(rest);
     if (!bytes || *bytes > rest.size() || rest.size() < format::kStableBytes) return false;
     if (!model::stamp_crc_holds(rest)) return false;
-    const auto base = Offset(base::load_le<std::int64_t>(rest.data() + format::kBaseOffset));
+    const Offset base = stamped_base(rest);
     const bool follows = expected_ == Offset() || base == expected_;
     if (!follows || base > wanted_.from) return false;
     // Of several only the newest may be followed by what is wanted; the first is told.
@@ -140,23 +164,50 @@ class SegmentReading {
       damage_->offset = base;
     }
     expected_ = Offset();
+    stepped_ = before_of(rest);
     walked_ += *bytes;
     return true;
   }
 
-  /// Where the batch behind a damaged one begins; -1: that one does not say how long it is.
+  /// Whether the batch at `position`, whose header this is, begins where it says, behind a damaged
+  /// one. Nothing: only its own checksum says so. Whoever trims goes by it, and must not lose what
+  /// is sound.
+  std::optional<bool> is_in_place(const Before& before, base::Bytes header,
+                                  std::uint64_t position) {
+    const Offset base = stamped_base(header);
+    if (!may_stand_behind(before.base, base)) return false;
+    if (before.stated_end == base) return true;
+    const auto parsed = RecordBatchView::parse_header(header);
+    if (!parsed) return std::nullopt;
+    const auto after = header_at(position + parsed->batch_bytes());
+    if (!after || !model::stamp_crc_holds(*after)) return std::nullopt;
+    return stamped_base(*after) == parsed->end_offset();
+  }
+
+  /// Where the damaged one's reading goes on, if this stands behind it; -1: not known.
+  Offset end_at(const Before& before, base::Bytes header, std::uint64_t position) {
+    const bool holds = header.size() >= format::kStableBytes && model::stamp_crc_holds(header);
+    return holds && is_in_place(before, header, position).value_or(false) ? stamped_base(header)
+                                                                          : Offset();
+  }
+
+  /// Where the batch behind a damaged one begins; -1: nothing says so that can be relied on.
   Offset base_behind(base::Bytes rest) {
     const auto bytes = model::peek_batch_bytes(rest);
     if (!bytes || rest.size() < format::kStableBytes || !model::stamp_crc_holds(rest)) return {};
     const std::uint64_t next = position_ + walked_ + *bytes;
+    const auto header = header_at(next);
+    return header ? end_at(before_of(rest), *header, next) : Offset();
+  }
+
+  std::optional<std::array<std::byte, format::kHeaderBytes>> header_at(std::uint64_t position) {
     std::array<std::byte, format::kHeaderBytes> header{};
-    if (next + header.size() > wanted_.end) return {};
+    if (position + header.size() > wanted_.end) return std::nullopt;
     const auto got = wanted_.source == SegmentRead::Source::disk
-                         ? file_.read_at(header, next)
-                         : file_.read_cached_at(header, next);
-    if (!got || *got < header.size()) return {};
-    const auto behind = RecordBatchView::parse_header(header);
-    return behind ? behind->base_offset() : Offset();
+                         ? file_.read_at(header, position)
+                         : file_.read_cached_at(header, position);
+    if (!got || *got < header.size()) return std::nullopt;
+    return header;
   }
 
   [[nodiscard]] model::DamagedPlace here() const {
@@ -196,7 +247,8 @@ class SegmentReading {
   std::size_t taken_ = 0;
   bool done_ = false;
   std::optional<model::DamagedPlace> damage_;
-  Offset expected_;  // where the next batch begins; -1: not known
+  std::optional<Before> stepped_;  // the batch before is damaged and was stepped over
+  Offset expected_;                // where the next batch begins; -1: not known
   Offset end_offset_;
 };
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "replicated_world.h"
+#include "storage/batch_scanner.h"
 #include "storage/disk_files.h"
 #include "storage/sealed_file.h"
 #include "storage/storage_format.h"
@@ -55,6 +56,17 @@ struct DamagedSegment {
   void flip(std::size_t batch, std::uint64_t byte) {
     world.files->flip(world.segment(0), positions[batch] + byte, std::byte{4});
   }
+  /// As if the batch had been written for another place: its checksums hold.
+  void restamp(std::size_t batch, Offset base) {
+    const auto path = world.segment(0);
+    auto content = world.files->content(path);
+    const auto from = static_cast<std::ptrdiff_t>(positions[batch]);
+    const auto to = static_cast<std::ptrdiff_t>(positions[batch + 1]);
+    model::stamp(base::MutableBytes(content).subspan(static_cast<std::size_t>(from),
+                                                     static_cast<std::size_t>(to - from)),
+                 base, model::LeaderEpoch(1), 1);
+    world.files->set_content(path, content);
+  }
   /// Which of the first twenty batches can be read.
   std::string readable() {
     std::string all;
@@ -79,6 +91,62 @@ TEST(DamagedSegment, OnlyTheBatchIsLostWhoseRecordsAreDamaged) {
     EXPECT_EQ(places.front(),
               (model::DamagedPlace{Offset(0), segment.positions[7], Offset(70), Offset(80)}));
     EXPECT_NE(world.log().read_damage().find("offsets 70 to 79"), std::string::npos);
+    ASSERT_TRUE(world.stop());
+  }
+}
+
+/// The batch behind it says where reading goes on, as long as it can be believed.
+TEST(DamagedSegment, ItsEndIsNotTakenFromABatchOfAnotherPlace) {
+  for (const std::int64_t base : {0, 69, 70, 81, 5'000, 1'000'000'000}) {
+    DamagedSegment segment;
+    segment.fill(true);
+    segment.flip(7, kInBody);
+    segment.restamp(8, Offset(base));
+    auto& world = segment.world;
+    world.start();
+    for (const std::int64_t at : {75, 85, 95}) {
+      EXPECT_FALSE(world.read(Offset(at), 1)) << base;
+      ASSERT_EQ(world.log().damaged_places().size(), 1u);
+      EXPECT_EQ(world.log().damaged_places().front().end, Offset()) << base << " " << at;
+    }
+    ASSERT_TRUE(world.stop());
+  }
+}
+
+TEST(DamagedSegment, AScrubBelievesNoBatchOfAnotherPlaceEither) {
+  for (const std::int64_t base : {0, 70, 80, 1'000'000'000}) {
+    DamagedSegment segment;
+    segment.fill(true);
+    segment.flip(7, kInBody);
+    segment.restamp(8, Offset(base));
+    const auto path = segment.world.segment(0);
+    const auto file = segment.world.files->open(path, base::OpenMode::read);
+    ASSERT_TRUE(file);
+    storage::BatchScanner scanner(**file, {.position = 0, .expected = Offset(0)},
+                                  segment.world.files->content(path).size(),
+                                  storage::BatchScanner::Depth::whole);
+    do {
+      ASSERT_TRUE(scanner.next());
+    } while (scanner.is_good());
+    EXPECT_EQ(*scanner.step_over_below(Offset(0)), base == 80 ? Offset(80) : Offset()) << base;
+    EXPECT_EQ(scanner.state(), storage::BatchState::bad_body_crc);
+  }
+}
+
+TEST(DamagedSegment, ItsEndIsKnownWhenTheNextIsDamagedTooOrItsOwnCount) {
+  constexpr std::uint64_t kInVersion = 32;
+  constexpr std::uint64_t kInLastOffsetDelta = 44;
+  for (const bool own : {false, true}) {
+    DamagedSegment segment;
+    segment.fill(true);
+    segment.flip(7, own ? kInLastOffsetDelta : kInBody);
+    if (!own) segment.flip(8, kInVersion);
+    auto& world = segment.world;
+    world.start();
+    EXPECT_FALSE(world.read(Offset(75), 1));
+    EXPECT_EQ(world.log().damaged_places().front(),
+              (model::DamagedPlace{Offset(0), segment.positions[7], Offset(70), Offset(80)}))
+        << own;
     ASSERT_TRUE(world.stop());
   }
 }
