@@ -84,8 +84,13 @@ void sync(Inode& file) {
 }
 
 void forsake(Inode& file) {
-  for (const auto& [sector, old] : file.lost) file.forsaken.emplace(sector, old);
-  settle(file);
+  const auto end = file.content.size();
+  std::erase_if(file.lost, [&](const auto& entry) {
+    if (entry.first * kSimSector >= end) return false;
+    file.forsaken.emplace(entry);
+    return true;
+  });
+  file.under_way.clear();
 }
 
 void reread(Inode& file, std::uint64_t from, std::uint64_t to) {

@@ -61,7 +61,8 @@ void resize(Inode& file, std::uint64_t size);
 void settle(Inode& file);
 /// A sync succeeded: what was written again since a failed one is on the disk now.
 void sync(Inode& file);
-/// A sync failed.
+/// A sync failed. The size, and with it what lay behind the end, is not data: it stays to be synced
+/// by the next one (a file system's own journal either has it then, or has failed as a whole).
 void forsake(Inode& file);
 /// Forsaken sectors count as clean: dropped from the cache, they show what the disk has.
 void reread(Inode& file, std::uint64_t from, std::uint64_t to);

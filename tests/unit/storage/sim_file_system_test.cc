@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -100,6 +101,36 @@ TEST(SimFileSystem, SyncAfterAFailedSyncSavesNothing) {
   files.crash(random);
   const auto content = files.content("a");
   for (const auto b : content) EXPECT_NE(b, std::byte{'x'});
+}
+
+TEST(SimFileSystem, ASizeThatAFailedSyncLeftIsSyncedByTheNext) {
+  int cut = 0;
+  for (std::uint64_t seed = 1; seed <= 32; ++seed) {
+    for (const bool again : {false, true}) {
+      SimFileSystem files;
+      SimRandom random(seed);
+      const auto file = *files.open("a", OpenMode::create);
+      ASSERT_TRUE(files.sync_directory(""));
+      write(*file, 2'048, 'x', 0);
+      ASSERT_TRUE(file->sync_all());
+      ASSERT_TRUE(file->truncate(512));
+      files.inject({.operation = FileOperation::sync});
+      EXPECT_FALSE(file->sync_all());
+      if (again) {
+        EXPECT_TRUE(file->sync_all());
+        write(*file, 1'024, 'y', 512);  // which may not reach the disk
+      }
+      files.crash(random);
+      const auto content = files.content("a");
+      const auto old = std::ranges::count(content, std::byte{'x'});
+      if (again)
+        EXPECT_EQ(old, 512) << seed << ": what was cut off is there again";
+      else
+        cut += old == 512 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cut, 0);
+  EXPECT_LT(cut, 32);
 }
 
 TEST(SimFileSystem, UsedSpaceFollowsEveryChange) {
