@@ -78,7 +78,7 @@ class SlowRecovery(Case):
 
     def test_it_is_told_and_finished_partitions_are_served(self):
         # Every command costs the slowed broker a few reads, too: the later half must be long enough for all of them.
-        later = 20000
+        later = 26000
         one = self.begin(250, later)
         one.launch()
         wait_until(lambda: self.notify.said("STATUS=recovering: "), 60, "progress")
@@ -95,7 +95,7 @@ class SlowRecovery(Case):
         self.assertIn("is being recovered", listed[refused]["note"])
         done = one.ctl("--timeout", "1s", "consume", "t", "-p", str(refused), "-n", "1", "-e")
         self.assertIn("PARTITION_RECOVERING", done.err)
-        self.assertIn("PARTITION_RECOVERING", one.ctl("--timeout", "3s", "topic", "create", "u").err)
+        self.assertIn("PARTITION_RECOVERING", one.ctl("--timeout", "1s", "topic", "create", "u").err)
         done = one.ctl("consume", "t", "-p", str(served), "-n", "1", "-e")
         self.assertTrue(done.out.startswith(f"{served} 000000 "), done.err)
         self.assertFalse(self.notify.said("READY=1"), "it was asked in the middle of the recovery")
