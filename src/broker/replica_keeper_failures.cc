@@ -131,9 +131,11 @@ bool ReplicaKeeper::give_way(const model::PartitionId& id) {
   // Another one has led meanwhile, and may be as good as it was: people may have put this one back.
   const bool given_back =
       assignment->leader_epoch > spoilt.asked_in && spoilt.given_back < kGivenBackMax;
-  if (!due && !is_new && !given_back)
-    return home_.now() < spoilt.asked_at + kLedElsewhereIn ||
+  if (!due && !is_new && !given_back) {
+    const bool answered = reporter_.left() == 0 && applied_version_ >= reporter_.taken_version();
+    return !answered || home_.now() < spoilt.asked_at + kLedElsewhereIn ||
            !all_are_there(*applied_, *assignment);
+  }
   spoilt.given_back = due ? 0 : spoilt.given_back + (given_back ? 1 : 0);
   if (due) {
     spoilt.pause = std::clamp(2 * spoilt.pause, kGiveWayAgainMin, kGiveWayAgainMax);

@@ -37,6 +37,7 @@ TEST(ReplayOnce, SeedsThatFailedOnceDoNotFailAgain) {
   const Failed failed[] = {
       {"replicated", 12},     // a damaged leader that people put back did not give way again
       {"replicated", 149},    // nor to a replica that came later
+      {"replicated", 7024},   // nor waited for the controller's answer
       {"replicated", 112},    // a store that did not answer was taken for an unknown broker
       {"replicated", 1072},   // a replica that reported before the last leader was lost
       {"replicated", 41021},  // a topic that was deleted after the copy of a disk was made
