@@ -145,7 +145,6 @@ class ReplicaKeeper {
   /// here may ask again to be led elsewhere, by a growing pause: another may be damaged elsewhere.
   struct Spoilt {
     base::TimePoint asked_at{};
-    base::TimePoint ask_at{};
     base::Duration pause{};
     model::LeaderEpoch asked_in;
     std::vector<model::IsrMember> asked;  ///< who could have led then, since the last pause

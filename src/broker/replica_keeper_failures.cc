@@ -124,7 +124,7 @@ bool ReplicaKeeper::give_way(const model::PartitionId& id) {
   auto& spoilt = spoilt_.at(id);
   const auto others = complete_and_there(*applied_, *assignment, core_.id);
   if (others.empty()) return true;
-  const bool due = home_.now() >= spoilt.ask_at;
+  const bool due = home_.now() >= spoilt.asked_at + spoilt.pause;
   const bool is_new = std::ranges::any_of(others, [&](const model::IsrMember& other) {
     return std::ranges::count(spoilt.asked, other) == 0;
   });
@@ -143,7 +143,6 @@ bool ReplicaKeeper::give_way(const model::PartitionId& id) {
   }
   spoilt.asked.insert(spoilt.asked.end(), others.begin(), others.end());
   spoilt.asked_at = home_.now();
-  spoilt.ask_at = home_.now() + spoilt.pause;
   spoilt.asked_in = assignment->leader_epoch;
   base::log_warning("partition",
                     "{}-{}: its log is damaged here, and too few others are in sync: another one "
