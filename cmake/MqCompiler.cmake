@@ -30,7 +30,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false positives of these two in optimised coroutine and std::variant code.
   add_compile_options(-Wno-maybe-uninitialized -Wno-missing-field-initializers)
   # std::string at -O3 looks to it like copies of 2^63 bytes (GCC PR 105651); checked builds keep the warning.
-  add_compile_options($<$<CONFIG:Release>:-Wno-stringop-overflow>)
+  add_compile_options($<$<CONFIG:Release>:-Wno-stringop-overflow> $<$<CONFIG:Release>:-Wno-array-bounds>)
 else()
   add_compile_options(-Wno-missing-field-initializers)
 endif()

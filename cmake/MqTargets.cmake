@@ -40,7 +40,8 @@ function(mq_protobuf target)
   target_link_libraries(${target} PRIVATE protobuf::libprotobuf-lite)
 endfunction()
 
-# mq_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds]): one GoogleTest program per folder.
+# mq_test(NAME SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds]): one GoogleTest program per folder. A folder whose tests share
+# a precompiled header of their own names its target in MQ_TEST_HEADERS.
 function(mq_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -50,7 +51,11 @@ function(mq_test name)
     math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
   endif()
   add_executable(${name} ${arg_SOURCES})
-  target_precompile_headers(${name} REUSE_FROM mq_base)
+  if(MQ_TEST_HEADERS)
+    target_precompile_headers(${name} REUSE_FROM ${MQ_TEST_HEADERS})
+  else()
+    target_precompile_headers(${name} REUSE_FROM mq_base)
+  endif()
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock GTest::gtest GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})

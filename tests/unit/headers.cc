@@ -1,0 +1,1 @@
+// Compiled only so that the unit tests share one precompiled header (CMakeLists.txt).
