@@ -156,6 +156,7 @@ asio::awaitable<Result<void>> load_topic_nodes(metadata::MetadataStore& store, C
   if (!children) co_return children.error();
   const auto names = topic_names(*children, tree.damage);
   std::vector<std::string> paths;
+  paths.reserve(names.size());
   for (const auto& name : names) paths.push_back(layout::topic(name));
   const auto nodes = co_await store.get_many(paths);
   if (!nodes) co_return nodes.error();
@@ -193,6 +194,7 @@ asio::awaitable<Result<void>> load_deleting(metadata::MetadataStore& store, Clus
   if (!names) co_return names.error();
   const auto ids = to_uuids(*names, layout::kDeleting, tree.damage);
   std::vector<std::string> paths;
+  paths.reserve(ids.size());
   for (const auto& id : ids) paths.push_back(layout::deleting(id));
   const auto nodes = co_await store.get_many(paths);
   if (!nodes) co_return nodes.error();
@@ -243,6 +245,7 @@ asio::awaitable<Result<ClusterTree>> load_tree(metadata::MetadataStore& store) {
 asio::awaitable<Result<bool>> is_changed(metadata::MetadataStore& store,
                                          const std::vector<Damage>& damage) {
   std::vector<std::string> paths;
+  paths.reserve(damage.size());
   for (const auto& one : damage) paths.push_back(one.node.path);
   const auto nodes = co_await store.get_many(std::move(paths));
   if (!nodes) co_return Result<bool>(boost::system::in_place_error, nodes.error());

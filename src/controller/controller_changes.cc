@@ -214,6 +214,7 @@ std::vector<Ring::Broker> Controller::Impl::loads(bool alive) const {
     }
   }
   std::vector<Ring::Broker> brokers;
+  brokers.reserve(loads.size());
   for (const auto& [broker, load] : loads) brokers.push_back(load);
   return brokers;
 }

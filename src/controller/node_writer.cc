@@ -36,6 +36,7 @@ asio::awaitable<Result<void>> NodeWriter::raise(std::string path, std::string va
   while (from < to) {
     const auto count = std::min(to - from, kSetsInOneMulti);
     std::vector<metadata::Operation> sets;
+    sets.reserve(static_cast<std::size_t>(count));
     for (std::int32_t i = 0; i < count; ++i)
       sets.emplace_back(metadata::SetValue(path, value, from + i));
     const auto set = co_await store_.multi(std::move(sets));

@@ -305,14 +305,15 @@ void ZooKeeperHandle::Core::sync(Done done) {
 
 /// Parents first; that one is there already is as good.
 void ZooKeeperHandle::Core::make_chroot(Done done) {
-  for (std::size_t end = chroot_.find('/', 1);; end = chroot_.find('/', end + 1)) {
-    const bool last = end == std::string::npos;
-    Call* const call = begin(last ? std::move(done) : Done([](const ZooKeeperReply&) {}));
-    const std::string path = chroot_.substr(0, end);
+  const auto create = [this](const std::string& path, Done then) {
+    Call* const call = begin(std::move(then));
     sent(call, zoo_acreate(handle_, path.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT,
                            &Core::on_path, call));
-    if (last) return;
-  }
+  };
+  for (std::size_t end = chroot_.find('/', 1); end != std::string::npos;
+       end = chroot_.find('/', end + 1))
+    create(chroot_.substr(0, end), [](const ZooKeeperReply&) {});
+  create(chroot_, std::move(done));
 }
 
 void ZooKeeperHandle::Core::add_to_wire(Call& call, const Operation& operation) {

@@ -99,7 +99,7 @@ void write_topic(const ImageTopic& from, wire::ImageTopic& to) {
   to.set_id(from.id.raw());
   codec::write_settings(from.overrides, *to.mutable_overrides());
   codec::write_all(from.partitions, *to.mutable_partitions(), write_partition);
-  to.set_hidden_from_plus_one(static_cast<std::uint64_t>(from.hidden_from + 1));
+  to.set_hidden_from_plus_one(static_cast<std::uint64_t>(std::int64_t{from.hidden_from} + 1));
 }
 
 bool read_deleting(const wire::DeletingTopic& from, DeletingTopic& to) {

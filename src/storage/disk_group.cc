@@ -219,6 +219,7 @@ asio::awaitable<void> DiskGroup::recover_one(Run& run, std::size_t member) {
   };
   std::vector<LogSpec> specs = std::move(run.assigned[member]);
   std::vector<PartitionId> ids;
+  ids.reserve(specs.size());
   for (const auto& spec : specs) ids.push_back(spec.id);
   const auto recovered =
       co_await members_[member].disk->recover(std::move(specs), run.deleting, progress);

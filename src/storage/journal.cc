@@ -105,7 +105,7 @@ void Journal::note(const std::shared_ptr<JournalLog>& log, JournalContent conten
   {
     std::lock_guard lock(mutex_);
     if (!log->closed_ && begun_ && !ended_ && !disk_->failed()) {
-      log->items_.push_back({std::move(content), {}, std::move(done)});
+      log->items_.push_back({content, {}, std::move(done)});
       queue_locked(log);
       return;
     }
@@ -117,7 +117,7 @@ void Journal::note(const PartitionId& id, JournalContent content, JournalDone do
   {
     std::lock_guard lock(mutex_);
     if (begun_ && !ended_ && !disk_->failed()) {
-      loose_.push_back({id, nullptr, {std::move(content), {}, std::move(done)}});
+      loose_.push_back({id, nullptr, {content, {}, std::move(done)}});
       wake_locked();
       return;
     }

@@ -149,8 +149,8 @@ Result<std::unique_ptr<JournalFile>> Journal::make_file(std::uint32_t number, st
   Error error = made ? Error() : made.error();
   if (made) {
     auto opened = disk_->files.open(file->path, base::OpenMode::write);
-    if (opened) file->file = *std::move(opened);
     if (!opened) error = opened.error();
+    if (opened) file->file = *std::move(opened);
   }
   if (!error) return file;
   if (error == make_error_code(base::BaseErrc::no_space)) {

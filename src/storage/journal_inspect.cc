@@ -51,7 +51,7 @@ Result<InspectedJournal> for_each_journal_group(
       auto entry = entries.next();
       group.entries_good = entry.has_value();
       if (!entry || !*entry) break;
-      group.entries.push_back(*std::move(*entry));
+      group.entries.push_back(**entry);
     }
     if (!visit(group)) return journal;
     ++journal.groups;

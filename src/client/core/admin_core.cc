@@ -254,6 +254,7 @@ asio::awaitable<PerItem<void>> AdminCore::alter_topics(std::map<std::string, Top
   const base::TimePoint until = deadline();
   PerItem<void> outcomes;
   std::vector<protocol::AlterTopic> items;
+  items.reserve(changes.size());
   for (auto& [name, wanted] : changes)
     items.push_back(protocol::AlterTopic{name, std::move(wanted.set), std::move(wanted.unset)});
   refuse_unsendable(items, outcomes);
@@ -301,6 +302,7 @@ asio::awaitable<PerItem<std::int32_t>> AdminCore::add_partitions(
   }
   refuse_unsendable(items, outcomes);
   std::vector<std::string> names;
+  names.reserve(items.size());
   for (const auto& item : items) names.push_back(item.name);
   const auto before = co_await partitions_there(std::move(names), until);
   std::function<protocol::AddPartitionsRequest(std::vector<protocol::PartitionTotal>)> make =

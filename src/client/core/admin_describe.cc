@@ -245,6 +245,7 @@ asio::awaitable<std::map<std::int32_t, Result<Response>>> AdminCore::ask_all(
   }
   if (ids.size() > 1) deadline = std::min(deadline, core_.runtime.now() + kSilentAfter);
   std::vector<asio::awaitable<Result<Response>>> requests;
+  requests.reserve(ids.size());
   for (const std::int32_t id : ids)
     requests.push_back(ask_broker(id, api, request, decode, deadline));
   auto outcomes =

@@ -89,6 +89,7 @@ pid_t spawn(const std::vector<std::string>& words, const fs::path& log) {
   const SpawnActions how(log.string());
   std::vector<std::string> texts = words;
   std::vector<char*> arguments;
+  arguments.reserve(texts.size() + 1);
   for (auto& text : texts) arguments.push_back(text.data());
   arguments.push_back(nullptr);
   pid_t process = 0;

@@ -178,6 +178,7 @@ std::vector<Launched> launch_cluster(Context& context, const LocalState& state,
     launched.push_back({std::move(process), before});
     // Whatever comes next: local down finds what is up.
     std::vector<LocalProcess> known;
+    known.reserve(launched.size() + running.size());
     for (const auto& one : launched) known.push_back(one.process);
     for (const auto& other : running)
       if (std::ranges::find(known, other.broker, &LocalProcess::broker) == known.end())
