@@ -34,6 +34,15 @@ std::string text_of(const tcp::endpoint& endpoint) {
   return Endpoint{endpoint.address().to_string(), endpoint.port()}.text();
 }
 
+/// The kernel copies a write of 2 MiB for most of a millisecond, in which the thread serves nobody
+/// else. A large one therefore goes in pieces with a turn of the event loop between them.
+constexpr std::size_t kTurnBytes = std::size_t{256} << 10;
+
+/// For asio::async_write: how much to write next.
+std::size_t one_turn(const boost::system::error_code& error, std::size_t /*written*/) {
+  return error ? 0 : kTurnBytes;
+}
+
 class AsioStream final : public Stream {
  public:
   explicit AsioStream(tcp::socket socket) : socket_(std::move(socket)) {
@@ -55,6 +64,7 @@ class AsioStream final : public Stream {
   }
 
   asio::awaitable<Result<void>> write_all(std::span<const asio::const_buffer> from) override {
+    if (asio::buffer_size(from) > kTurnBytes) co_return co_await write_rest(from, 0);
     // What the kernel takes at once costs no turn of the event loop, which looks at all sockets.
     boost::system::error_code error;
     const std::size_t written = socket_.write_some(from, error);
@@ -82,7 +92,7 @@ class AsioStream final : public Stream {
       piece += begun;
       if (piece.size() > 0) rest.push_back(piece);
     }
-    auto [error, bytes] = co_await asio::async_write(socket_, rest, kAsTuple);
+    auto [error, bytes] = co_await asio::async_write(socket_, rest, one_turn, kAsTuple);
     (void)bytes;
     if (error) co_return map_error(error);
     co_return Result<void>{};
