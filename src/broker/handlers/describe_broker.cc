@@ -74,11 +74,14 @@ void describe_failing(const Core& core, const metadata::ClusterImage& image,
   }
   const auto text_of = [&](const model::PartitionId& id) {
     const auto& why = reasons.at(id);
-    return fmt::format("{}: its log cannot be made anew: {}; this is tried again and again. {}",
-                       replica_name(core, image, id), why.message(), way_out(why, core.id));
+    // A damaged one stays until another one is in its place.
+    const bool anew = core.disks->find(id) != nullptr;
+    return fmt::format("{}: its log cannot be made{}: {}; this is tried again and again. {}",
+                       replica_name(core, image, id), anew ? " anew" : "", why.message(),
+                       way_out(why, core.id));
   };
   alert_some(failing, "replication", text_of,
-             fmt::format("logs on broker {} that cannot be made anew", core.id), response);
+             fmt::format("logs on broker {} that cannot be made", core.id), response);
 }
 
 /// What is led here cannot be read in places; the rest is served.

@@ -98,7 +98,7 @@ struct ReplicaKeeperTest : testing::StartedBroker {
     ASSERT_TRUE(world.start());
   }
 
-  /// What health says of logs that cannot be made anew.
+  /// What health says of logs that cannot be made, or made anew.
   std::string failing(testing::RawClient& one) {
     protocol::DescribeBrokerRequest ask;
     const auto answer = one.call(protocol::ApiKey::describe_broker, protocol::encode(ask));
@@ -289,8 +289,8 @@ TEST_P(ReplicaKeeperTest, ALogThatCannotBeMadeIsAnAlarmUntilItIsMade) {
   ASSERT_EQ(world.disk.faults_struck(), 1U);
   auto people = client(2);
   const std::string alarm =
-      "refunds/0 on broker 1: its log cannot be made anew: the disk is full; this is tried again "
-      "and again. make room on its disk: mqctl broker disks 1";
+      "refunds/0 on broker 1: its log cannot be made: the disk is full; this is tried again and "
+      "again. make room on its disk: mqctl broker disks 1";
   EXPECT_EQ(failing(people), alarm);
   // Also while that is under way.
   world.executor->stall(std::chrono::seconds(20));
