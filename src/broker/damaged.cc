@@ -1,6 +1,7 @@
 #include "broker/damaged.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "broker/error_map.h"
 
@@ -24,14 +25,14 @@ bool may_be_elsewhere(Worker& worker, const replication::Partition& led, model::
 
 }  // namespace
 
-std::optional<model::BrokerId> complete_elsewhere(const PartitionAssignment& assignment,
-                                                  model::BrokerId self) {
+std::vector<model::IsrMember> complete_elsewhere(const PartitionAssignment& assignment,
+                                                 model::BrokerId self) {
+  std::vector<model::IsrMember> others;
   for (const auto* const members : {&assignment.isr, &assignment.elr}) {
-    const auto other = std::ranges::find_if(
-        *members, [&](const model::IsrMember& member) { return member.broker != self; });
-    if (other != members->end()) return other->broker;
+    std::ranges::copy_if(*members, std::back_inserter(others),
+                         [&](const model::IsrMember& member) { return member.broker != self; });
   }
-  return std::nullopt;
+  return others;
 }
 
 protocol::Status damaged_status(Worker& worker, const model::PartitionId& partition,
@@ -47,13 +48,14 @@ protocol::Status damaged_status(Worker& worker, const model::PartitionId& partit
     return core.status(WireError::partition_offline, text + "; another replica is to lead");
   // The others cannot give it out either.
   const bool stays = shared && !led->may_be_better_elsewhere();
-  const auto other = complete_elsewhere(*assignment, core.id);
-  if (other && !stays) {
-    const auto* const broker = image->find_broker(*other);
+  const auto others = complete_elsewhere(*assignment, core.id);
+  if (!others.empty() && !stays) {
+    const auto other = others.front().broker;
+    const auto* const broker = image->find_broker(other);
     return core.status(WireError::partition_offline,
                        broker && broker->alive
-                           ? fmt::format("{}; broker {} has it and is to lead", text, *other)
-                           : fmt::format("{}; broker {} has it and is away", text, *other));
+                           ? fmt::format("{}; broker {} has it and is to lead", text, other)
+                           : fmt::format("{}; broker {} has it and is away", text, other));
   }
   if (shared && !stays && may_be_elsewhere(worker, *led, wanted))
     return core.status(WireError::partition_offline,

@@ -1,14 +1,14 @@
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "broker/worker.h"
 
 namespace mq::broker {
 
-/// Another one that is known to have all of it, wherever it is now; nothing: there is none.
-[[nodiscard]] std::optional<model::BrokerId> complete_elsewhere(
+/// The others that are known to have all of it, wherever they are now, those of the ISR first.
+[[nodiscard]] std::vector<model::IsrMember> complete_elsewhere(
     const metadata::PartitionAssignment& assignment, model::BrokerId self);
 
 /// What a client is told that wants what is damaged in the log that leads here, `text` saying what

@@ -42,12 +42,8 @@ bool all_are_there(const metadata::ClusterImage& image, const PartitionAssignmen
 std::vector<model::IsrMember> complete_and_there(const metadata::ClusterImage& image,
                                                  const PartitionAssignment& assignment,
                                                  model::BrokerId self) {
-  std::vector<model::IsrMember> others;
-  for (const auto* const members : {&assignment.isr, &assignment.elr}) {
-    for (const auto& member : *members) {
-      if (member.broker != self && is_there(image, member)) others.push_back(member);
-    }
-  }
+  auto others = complete_elsewhere(assignment, self);
+  std::erase_if(others, [&](const model::IsrMember& other) { return !is_there(image, other); });
   return others;
 }
 
