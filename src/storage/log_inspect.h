@@ -11,6 +11,7 @@
 #include "model/record_batch.h"
 #include "storage/batch_scanner.h"
 #include "storage/disk.h"
+#include "storage/journal_reader.h"
 
 /// Looking into a data directory from outside, for tools: read-only, needs no lock, and works
 /// beside a running broker (whose log end moves meanwhile).
@@ -54,9 +55,19 @@ Result<DataDirectoryListing> list_data_directory(base::FileSystem& files, const 
 Result<PartitionDirectory> list_partition_directory(base::FileSystem& files,
                                                     const std::string& path);
 
-/// Adds what the journal in the data directory says of its partitions. Beside a running broker a
-/// journal that is being written may look damaged: then nothing is added.
-void take_from_journal(base::FileSystem& files, const std::string& directory,
+/// Where a disk's journal is to be, and what its files have to say of themselves.
+struct JournalPlace {
+  std::string directory;
+  JournalOwner owner;
+};
+/// Of the data directory at `data`. `elsewhere`: the folder that `journal =` of the disk names, in
+/// which it has one of its own, or that one; empty: inside the data directory. Nothing: `data` is
+/// none, or its disk has no journal.
+std::optional<JournalPlace> find_journal(base::FileSystem& files, const std::string& data,
+                                         const std::string& elsewhere);
+/// Adds what the journal says of the partitions. Beside a running broker a journal that is being
+/// written may look damaged: then nothing is added, as for one that is not there or another's.
+void take_from_journal(base::FileSystem& files, const JournalPlace& journal,
                        std::vector<PartitionDirectory>& partitions);
 
 /// One batch in a segment file, or the place where batches stop.

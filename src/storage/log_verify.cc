@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "model/record_batch_format.h"
-#include "storage/journal_reader.h"
 #include "storage/log_inspect.h"
 #include "storage/storage_format.h"
 
@@ -170,14 +169,25 @@ class Verification {
 
 }  // namespace
 
-void take_from_journal(base::FileSystem& files, const std::string& directory,
+std::optional<JournalPlace> find_journal(base::FileSystem& files, const std::string& data,
+                                         const std::string& elsewhere) {
+  const auto identity = read_identity(files, data);
+  if (!identity || !*identity || (*identity)->journal.is_zero()) return std::nullopt;
+  JournalPlace journal;
+  journal.owner = {(*identity)->cluster, (*identity)->broker, (*identity)->disk,
+                   (*identity)->journal};
+  journal.directory = data + "/" + std::string(kJournalDirectory);
+  if (!elsewhere.empty()) {
+    const auto own = elsewhere + "/" + (*identity)->disk.hex();
+    const auto there = files.exists(own);
+    journal.directory = there && *there ? own : elsewhere;
+  }
+  return journal;
+}
+
+void take_from_journal(base::FileSystem& files, const JournalPlace& journal,
                        std::vector<PartitionDirectory>& partitions) {
-  const auto identity = read_identity(files, directory);
-  if (!identity || !*identity || (*identity)->journal.is_zero()) return;
-  const JournalOwner owner{(*identity)->cluster, (*identity)->broker, (*identity)->disk,
-                           (*identity)->journal};
-  const auto replay =
-      replay_journal(files, directory + "/" + std::string(kJournalDirectory), owner);
+  const auto replay = replay_journal(files, journal.directory, journal.owner);
   if (!replay || replay->lost || replay->damaged) return;
   for (auto& partition : partitions) {
     const auto log = replay->logs.find(partition.id);

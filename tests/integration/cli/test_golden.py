@@ -180,6 +180,10 @@ class Golden(unittest.TestCase):
         run("log", "verify", str(self.broker.folder / "none"))
         (self.broker.folder / "empty").mkdir()
         run("log", "verify", str(self.broker.folder / "empty"))
+        (self.broker.data / "journal").rename(self.broker.folder / "fast")
+        run("log", "verify", str(segment.parent))
+        run("log", "verify", str(self.broker.data), "--journal", str(self.broker.folder / "fast"))
+        (self.broker.folder / "fast").rename(self.broker.data / "journal")
         for name in ("0000.journal", "0001.journal"):
             file = self.broker.data / "journal" / name
             file.write_bytes(b"\0" * file.stat().st_size)

@@ -8,6 +8,10 @@ namespace {
 using model::Offset;
 using storage::BatchState;
 
+storage::JournalPlace journal_of(StorageWorld& world) {
+  return *storage::find_journal(*world.files, StorageWorld::kPath, world.config.journal_path);
+}
+
 struct Inspected : ::testing::Test {
   Inspected() {
     world.config.index_stride_bytes = 1'000;
@@ -22,7 +26,7 @@ struct Inspected : ::testing::Test {
     auto found = storage::list_partition_directory(*world.files, world.directory());
     EXPECT_TRUE(found);
     std::vector<storage::PartitionDirectory> one{*found};
-    storage::take_from_journal(*world.files, StorageWorld::kPath, one);
+    storage::take_from_journal(*world.files, journal_of(world), one);
     return one.front();
   }
   storage::VerifyReport verify() {
@@ -137,7 +141,7 @@ TEST(InspectedJournal, SaysWhatTheSegmentsMustHold) {
     std::vector<storage::PartitionDirectory> one{
         *storage::list_partition_directory(*world.files, world.directory())};
     EXPECT_EQ(one.front().recovery_point, Offset(20));
-    storage::take_from_journal(*world.files, StorageWorld::kPath, one);
+    storage::take_from_journal(*world.files, journal_of(world), one);
     EXPECT_EQ(one.front().journal->recovery_point, Offset(40));
     return *storage::verify_partition(*world.files, one.front());
   };
@@ -168,7 +172,7 @@ TEST(InspectedJournal, MendsATailThatItHolds) {
   world.files->flip(path, 300, std::byte{4});
   std::vector<storage::PartitionDirectory> one{
       *storage::list_partition_directory(*world.files, world.directory())};
-  storage::take_from_journal(*world.files, StorageWorld::kPath, one);
+  storage::take_from_journal(*world.files, journal_of(world), one);
   ASSERT_EQ(one.front().journal->bound, Offset(20));
   const auto report = *storage::verify_partition(*world.files, one.front());
   EXPECT_TRUE(report.good);
@@ -176,6 +180,31 @@ TEST(InspectedJournal, MendsATailThatItHolds) {
   EXPECT_TRUE(report.damage->from_journal);
   EXPECT_TRUE(world.start().offline.empty());
   EXPECT_EQ(world.read_all(), all);
+}
+
+TEST(InspectedJournal, IsReadWhereTheDiskHasIt) {
+  StorageWorld world;
+  world.config.journal_path = "fast";
+  world.start();
+  for (int i = 0; i < 10; ++i) world.append(2, 600);
+  ASSERT_TRUE(world.settle());
+  world.kill();
+  auto& files = *world.files;
+  const auto own = "fast/" + (*storage::read_identity(files, StorageWorld::kPath))->disk.hex();
+  EXPECT_EQ(journal_of(world).directory, own);
+  EXPECT_EQ(storage::find_journal(files, StorageWorld::kPath, own)->directory, own);
+  EXPECT_FALSE(storage::find_journal(files, world.directory(), "fast"));
+  const auto taken_from = [&](const storage::JournalPlace& journal) {
+    std::vector<storage::PartitionDirectory> one{
+        *storage::list_partition_directory(files, world.directory())};
+    storage::take_from_journal(files, journal, one);
+    return one.front().journal.has_value();
+  };
+  EXPECT_TRUE(taken_from(journal_of(world)));
+  EXPECT_FALSE(taken_from(*storage::find_journal(files, StorageWorld::kPath, "")));
+  auto foreign = journal_of(world);
+  foreign.owner.disk = foreign.owner.cluster;
+  EXPECT_FALSE(taken_from(foreign));
 }
 
 TEST_F(Inspected, MissingSegmentIsAHole) {

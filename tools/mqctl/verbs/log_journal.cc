@@ -6,7 +6,7 @@
 
 #include "mqctl/cli/failure.h"
 #include "mqctl/cli/text.h"
-#include "storage/disk.h"
+#include "storage/log_inspect.h"
 #include "storage/storage_format.h"
 
 namespace mq::mqctl {
@@ -140,6 +140,17 @@ std::optional<storage::JournalOwner> owner_of(base::FileSystem& files,
 
 }  // namespace
 
+Flag journal_flag() {
+  return {.name = "journal",
+          .kind = Kind::text,
+          .value = "PATH",
+          .help = "where the disk's journal is, if broker.toml puts it elsewhere"};
+}
+
+std::string journal_elsewhere(const Context& context) {
+  return context.args.has("journal") ? context.args.text("journal") : std::string();
+}
+
 std::vector<std::string> find_journal_files(base::FileSystem& files, const std::string& path) {
   if (storage::parse_journal_file_name(name_of(path))) return {path};
   std::vector<std::pair<std::uint64_t, std::string>> found;
@@ -194,23 +205,20 @@ bool dump_journal(Context& context, base::FileSystem& files, const std::string& 
   return whole;
 }
 
-std::optional<JournalState> verify_journal(base::FileSystem& files, const std::string& path) {
+std::optional<JournalState> verify_journal(base::FileSystem& files, const std::string& path,
+                                           const std::string& elsewhere) {
   JournalState state;
-  std::optional<storage::JournalOwner> owner;
-  const auto identity = storage::read_identity(files, path);
-  if (identity && *identity) {
-    state.directory = path + "/" + std::string(storage::kJournalDirectory);
-    owner = storage::JournalOwner{(*identity)->cluster, (*identity)->broker, (*identity)->disk,
-                                  (*identity)->journal};
-    if ((*identity)->journal.is_zero()) return std::nullopt;
-    if (find_journal_files(files, state.directory).empty()) return std::nullopt;
+  auto place = storage::find_journal(files, path, elsewhere);
+  if (place) {
+    if (find_journal_files(files, place->directory).empty()) return std::nullopt;
   } else {
-    state.directory = path;
-    owner = owner_of(files, find_journal_files(files, path));
+    const auto owner = owner_of(files, find_journal_files(files, path));
     if (!owner) return std::nullopt;
+    place = {path, *owner};
   }
+  state.directory = place->directory;
   for (int attempt = 0; attempt < kVerifyAttempts; ++attempt) {
-    const auto replay = storage::replay_journal(files, state.directory, *owner);
+    const auto replay = storage::replay_journal(files, place->directory, place->owner);
     if (!replay) fail_unreadable(state.directory, replay.error());
     state.files = replay->found.size();
     state.partitions = replay->logs.size();

@@ -4,9 +4,15 @@
 #include <vector>
 
 #include "mqctl/cli/context.h"
+#include "mqctl/cli/registry.h"
 #include "storage/journal_inspect.h"
 
 namespace mq::mqctl {
+
+/// --journal PATH: where the disk's journal is, if broker.toml puts it elsewhere.
+Flag journal_flag();
+/// What it says; empty: nothing.
+std::string journal_elsewhere(const Context& context);
 
 /// The journal files that a path given to `mqctl log` names: one, or those of a directory in order
 /// of use. Empty: it names something else.
@@ -25,8 +31,9 @@ struct JournalState {
   std::size_t partitions = 0;
   std::string problem;  ///< empty: whole
 };
-/// Reads the journal of the data directory at `path`, or the journal directory `path`. Nothing: it
-/// is neither, or the journal is not there.
-std::optional<JournalState> verify_journal(base::FileSystem& files, const std::string& path);
+/// Reads the journal of the data directory at `path`, which may lie `elsewhere`, or the journal
+/// directory `path`. Nothing: it is neither, or the journal is not there.
+std::optional<JournalState> verify_journal(base::FileSystem& files, const std::string& path,
+                                           const std::string& elsewhere);
 
 }  // namespace mq::mqctl

@@ -8,6 +8,7 @@
 #include "mqctl/cli/report.h"
 #include "mqctl/cli/table.h"
 #include "mqctl/verbs/log_files.h"
+#include "mqctl/verbs/log_journal.h"
 #include "mqctl/verbs/verbs.h"
 #include "storage/journal_offline.h"
 #include "storage/log_repair.h"
@@ -37,47 +38,37 @@ using storage::TruncatePlan;
 /// The journal of the disk, which remembers up to where the log was durable: a log that ends before
 /// that is taken for damaged at the next start. So it has to hold the cut.
 struct Journal {
-  std::string directory;  ///< empty: there is none
-  storage::JournalOwner owner;
+  storage::JournalPlace place;
   storage::JournalReplay replay;
 };
 
-Journal read_journal(Context& context, base::FileSystem& files, const std::string& data,
-                     const std::string& what, const PartitionDirectory& partition) {
-  Journal journal;
-  const auto identity = storage::read_identity(files, data);
-  if (!identity || !*identity || (*identity)->journal.is_zero()) return journal;
-  journal.owner = {(*identity)->cluster, (*identity)->broker, (*identity)->disk,
-                   (*identity)->journal};
-  journal.directory = data + "/" + std::string(storage::kJournalDirectory);
-  if (context.args.has("journal")) {
-    const auto& place = context.args.text("journal");
-    const auto own = place + "/" + (*identity)->disk.hex();
-    const auto there = files.exists(own);
-    journal.directory = there && *there ? own : place;
-  }
-  auto replay = storage::replay_journal(files, journal.directory, journal.owner);
+std::optional<Journal> read_journal(Context& context, base::FileSystem& files,
+                                    const std::string& data, const std::string& what,
+                                    const PartitionDirectory& partition) {
+  const auto place = storage::find_journal(files, data, journal_elsewhere(context));
+  if (!place) return std::nullopt;
+  auto replay = storage::replay_journal(files, place->directory, place->owner);
   if (!replay) fail_io(what, partition, replay.error());
   if (replay->lost || replay->damaged)
     refuse(what, partition,
            fmt::format("the journal of {} cannot be told of the cut: {}", data, replay->problem),
            replay->found.empty() ? "--journal names its folder, if it is elsewhere"
                                  : "mqctl log verify " + data);
-  journal.replay = *std::move(replay);
-  return journal;
+  return Journal{*place, *std::move(replay)};
 }
 
-base::Result<void> record(base::FileSystem& files, const Journal& journal,
+base::Result<void> record(base::FileSystem& files, const std::optional<Journal>& journal,
                           const PartitionDirectory& partition, const TruncatePlan& plan) {
-  const auto known = journal.replay.logs.find(partition.id);
-  if (journal.directory.empty() || known == journal.replay.logs.end()) return {};
+  if (!journal) return {};
+  const auto known = journal->replay.logs.find(partition.id);
+  if (known == journal->replay.logs.end()) return {};
   storage::JournalCut cut;
   cut.end = plan.point;
   cut.epoch = std::max(plan.point.leader_epoch, known->second.state.epoch_start.leader_epoch);
   std::random_device random;
   const auto nonce = std::uint64_t{random()} << 32 | random();
-  return storage::record_cut(files, journal.directory, journal.owner, journal.replay, partition.id,
-                             cut, nonce);
+  return storage::record_cut(files, journal->place.directory, journal->place.owner, journal->replay,
+                             partition.id, cut, nonce);
 }
 
 /// Beside the partitions that the metadata does not know, where no broker takes anything away.
@@ -187,10 +178,7 @@ Command log_truncate_command() {
                  .value = "OFFSET",
                  .help = "the last offset that stays",
                  .least = -1},
-                {.name = "journal",
-                 .kind = Kind::text,
-                 .value = "PATH",
-                 .help = "where the disk's journal is, if broker.toml puts it elsewhere"}},
+                journal_flag()},
       .item_shape = R"({"path":"string","topic":"string|null","end_offset":"int","bytes":"int",)"
                     R"("records":"int","segments":"int","aside":"string|null","dry_run":"bool"})",
       .connects = false,

@@ -101,9 +101,26 @@ void verify_one(base::FileSystem& files, const storage::PartitionDirectory& part
   if (!checked->good) report.failure(damage_failure(partition, *checked));
 }
 
-void verify_journal_of(base::FileSystem& files, const std::string& path, Report& report,
-                       std::string& lines) {
-  const auto journal = verify_journal(files, path);
+/// What the logs have to hold is known by the journal. Without it they are judged by the checkpoint
+/// alone, and that is said.
+void take_from_journal_of(Context& context, base::FileSystem& files, const std::string& data,
+                          std::vector<storage::PartitionDirectory>& partitions, Report& report) {
+  const auto journal = storage::find_journal(files, data, journal_elsewhere(context));
+  if (!journal) return;
+  storage::take_from_journal(files, *journal, partitions);
+  if (!find_journal_files(files, journal->directory).empty()) return;
+  auto failure = make_failure(
+      protocol::WireError::file_unreadable, fmt::format("the journal of {} is not there", data),
+      fmt::format("there are no journal files in {}; its logs were checked by the checkpoint alone",
+                  journal->directory),
+      "--journal names its folder, if broker.toml puts it elsewhere");
+  failure.item = journal->directory;
+  report.failure(std::move(failure));
+}
+
+void verify_journal_of(Context& context, base::FileSystem& files, const std::string& path,
+                       Report& report, std::string& lines) {
+  const auto journal = verify_journal(files, path, journal_elsewhere(context));
   if (!journal) return;
   const bool good = journal->problem.empty();
   Value item = Value::object().set("path", journal->directory).set("topic", Value());
@@ -144,10 +161,11 @@ Exit verify(Context& context) {
       auto partitions = find_partitions(files, path);
       // A single segment is no whole log.
       if (!partitions.empty() && !path.ends_with(".log"))
-        storage::take_from_journal(files, parent_of(partitions.front().path), partitions);
+        take_from_journal_of(context, files, parent_of(partitions.front().path), partitions,
+                             report);
       for (const auto& partition : partitions) verify_one(files, partition, report, table);
     }
-    verify_journal_of(files, path, report, journals);
+    verify_journal_of(context, files, path, report, journals);
   }
   if (table.empty() && journals.empty())
     context.notice("no partitions there");
@@ -173,6 +191,7 @@ Command log_verify_command() {
                                    "journal's directory",
                            .most = SIZE_MAX,
                            .complete = Complete::files}},
+          .flags = {journal_flag()},
           .item_shape =
               R"({"path":"string","topic":"string|null","good":"bool","segments":"int|null",)"
               R"("batches":"int|null","records":"int|null","bytes":"int|null",)"
