@@ -70,7 +70,7 @@ class PowerCuts(FaultCase):
 
 
 class OnXfs(PowerCuts):
-    DISKS = ("xfs", 320)
+    DISKS = ("xfs", 768)  # the file in it is sparse; a full disk is another test
 
 
 if __name__ == "__main__":
