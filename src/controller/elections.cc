@@ -162,8 +162,9 @@ void note_lost_end(PartitionState& state, BrokerId broker, const protocol::Repli
   if (MQ_MUTANT("lost_end_not_noted")) return;
   if (state.loss_epoch == LeaderEpoch() || state.loss_start.value() < 0) return;
   if (report.state == protocol::ReplicaState::failed) return;
-  if (report.last_leader_epoch >= state.loss_epoch || find_member(state.isr, broker) != nullptr)
-    return;
+  const bool has_new_records =
+      report.last_leader_epoch >= state.loss_epoch && !MQ_MUTANT("new_records_told_as_lost");
+  if (has_new_records || find_member(state.isr, broker) != nullptr) return;
   if (report.log_end_offset <= std::max(state.loss_start, state.loss_end)) return;
   state.loss_end = report.log_end_offset;
   if (MQ_MUTANT("loss_told_too_far")) state.loss_end = model::advance(state.loss_end, 1);

@@ -40,7 +40,8 @@ Offset LossAudit::wrote_state(const model::PartitionId& id, const State& before,
               .end = shown,
               .until = world_.runtime.now(),
               .complete = {},
-              .past = {}};
+              .past = {},
+              .ends = {}};
     for (const auto* const members : {&before.isr, &before.elr}) {
       for (const auto& member : *members) {
         for (const auto& node : nodes_) {
@@ -55,6 +56,7 @@ Offset LossAudit::wrote_state(const model::PartitionId& id, const State& before,
     if (on_loss_) on_loss_(id, loss.start);
     losses_[id].push_back(std::move(loss));
   }
+  check_new_end(id, before, now);
   if (now.leader == model::BrokerId()) {
     leaderless_since_.try_emplace(id, world_.runtime.now());
   } else {
@@ -105,6 +107,9 @@ void LossAudit::saw_past_leader(const ClusterNode& node, const model::PartitionI
 void LossAudit::saw_log(const model::PartitionId& id, model::LeaderEpoch epoch, Offset end) {
   auto& highest = ends_[id][epoch];
   highest = std::max(highest, end);
+  const auto found = losses_.find(id);
+  if (found == losses_.end()) return;
+  if (auto& loss = found->second.back(); epoch < loss.epoch) loss.ends.insert(end);
 }
 
 bool LossAudit::may_be_lost(const model::PartitionId& id, std::int64_t offset,
@@ -132,6 +137,20 @@ void LossAudit::check_reported(const model::PartitionId& id, const State& now) c
             id.text(), loss.start, loss.shown, now.loss_end);
   }
   check_end(id, now, found->second.back());
+}
+
+/// What is lost ends where a log ends that has nothing of the new epoch: what came after the
+/// election is not lost.
+void LossAudit::check_new_end(const model::PartitionId& id, const State& before,
+                              const State& now) const {
+  const auto found = losses_.find(id);
+  if (found == losses_.end() || now.loss_end == before.loss_end ||
+      now.loss_epoch != before.loss_epoch || now.loss_epoch != found->second.back().epoch)
+    return;
+  require(found->second.back().ends.contains(now.loss_end),
+          "R1: {}: the state says that something is lost up to {}; since epoch {} began no log "
+          "without records of that epoch ended there",
+          id.text(), now.loss_end, now.loss_epoch);
 }
 
 /// A leader of the past that has run on says what it had before it is cut.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,11 +61,13 @@ class LossAudit {
     base::TimePoint until;  ///< no leader of the past was seen later
     std::map<std::int32_t, std::uint64_t> complete;  ///< had all, and were down: losses of disks
     std::map<std::int32_t, Past> past;               ///< by node
+    std::set<model::Offset> ends;  ///< of logs that have nothing of this epoch, seen since
   };
 
   void check_election(const model::PartitionId& id, const State& before, const State& now) const;
   void check_start(const model::PartitionId& id, const State& before, const State& now,
                    std::optional<model::Offset> whole) const;
+  void check_new_end(const model::PartitionId& id, const State& before, const State& now) const;
   void check_end(const model::PartitionId& id, const State& now, const Loss& loss) const;
 
   BrokerMachine& world_;

@@ -105,7 +105,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Mistake{"lost_end_not_noted", run_replicated_world, 60, 4},
                       Mistake{"loss_told_from_the_end", run_replicated_world, 60, 4},
                       Mistake{"loss_told_from_the_start", run_replicated_world, 60, 4},
-                      Mistake{"loss_told_too_far", run_replicated_world, 60, 4}),
+                      Mistake{"loss_told_too_far", run_replicated_world, 60, 4},
+                      Mistake{"new_records_told_as_lost", run_replicated_world, 60, 29}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
