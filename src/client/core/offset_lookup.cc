@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kPause{50};
 asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Key> keys,
                                                                   base::TimePoint deadline) {
   Offsets found;
+  std::optional<Error> told;
   while (true) {
     ByLeader by_leader;
     for (const Key& key : keys) {
@@ -31,7 +32,9 @@ asio::awaitable<Result<OffsetLookup::Offsets>> OffsetLookup::find(std::vector<Ke
     const auto error = co_await ask_all(by_leader, deadline, &found);
     if (!error) continue;
     if (!error->retriable) co_return *error;
-    if (core_.runtime.now() + kPause >= deadline) co_return *error;
+    if (error->code != Errc::timed_out) told = *error;
+    // What a broker said tells more than that there was no time left to ask it once more.
+    if (core_.runtime.now() + kPause >= deadline) co_return told.value_or(*error);
     for (const auto& [broker, missing] : by_leader) {
       for (const Key& key : missing) core_.metadata.refresh_soon(key.partition.topic);
     }

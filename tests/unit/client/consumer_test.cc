@@ -435,6 +435,20 @@ TEST_F(ConsumerTest, StartsAtATimeOfTheBrokersClock) {
   EXPECT_EQ(core->positions().at({"orders", 0}), 8);
 }
 
+/// The last of several questions has no time left for its answer.
+TEST_F(ConsumerTest, WhyThereAreNoOffsetsIsSaidByWhoeverAnswered) {
+  broker->add_topic("orders", 1);
+  start(consumer_config());
+  broker->refuse_offsets = [&] {
+    broker->silent = true;
+    return Status::of(WireError::partition_offline, "its disk is away", broker->broker_id);
+  };
+  const auto none = run(simulator, core->offsets_for_times({{{"orders", 0}, at_ms(1)}}));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Errc::partition_offline) << to_string(none.error());
+  EXPECT_GE(broker->offset_requests, 1);
+}
+
 TEST_F(ConsumerTest, OffsetsForTimesTellWhatIsThere) {
   broker->add_topic("orders", 1);
   broker->inject("orders", 0, make_batch({"a", "b"}, 0, model::Codec::none, 1000), 2);

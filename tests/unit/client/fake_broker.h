@@ -97,6 +97,7 @@ class FakeBroker {
   std::function<std::optional<protocol::Status>(const std::string& topic)> refuse_fetch;
   std::function<std::optional<protocol::Status>()> refuse_metadata;
   std::function<std::optional<protocol::Status>()> refuse_init;
+  std::function<std::optional<protocol::Status>()> refuse_offsets;
   bool silent = false;             ///< reads requests and answers none of them but Hello
   bool deaf = false;               ///< does not even answer Hello
   bool close_at_once = false;      ///< accepts and closes

@@ -253,6 +253,11 @@ void FakeBroker::list_offsets(Connection& connection, const net::Frame& frame) {
     result.partition = entry.partition;
     if (Topic* topic = find(entry.partition.topic)) {
       const auto& log = topic->partitions.at(static_cast<std::size_t>(entry.partition.partition));
+      if (const auto refused = refuse_offsets ? refuse_offsets() : std::nullopt) {
+        result.status = *refused;
+        response.results.push_back(std::move(result));
+        continue;
+      }
       if (!leads(log)) {
         result.status = Status::of(WireError::not_leader, "another broker leads it", broker_id);
         response.results.push_back(std::move(result));
