@@ -44,7 +44,10 @@ class Neighbour(threading.Thread):
         except Exception as failure:  # noqa: BLE001: reported by end()
             self.failure = failure
 
-    def end(self):
+    def end(self, at_least=0):
+        deadline = time.monotonic() + 30
+        while len(self.times) < at_least and not self.failure and time.monotonic() < deadline:
+            time.sleep(0.01)
         self.stopping = True
         self.join(timeout=10)
         if self.failure:
@@ -199,7 +202,7 @@ class Garbage(Case):
                 peer = None
         if peer:
             peer.socket.close()
-        times = neighbour.end()
+        times = neighbour.end(at_least=11)
         self.assertGreater(len(times), 10, f"seed {seed}")
         self.assertLess(max(times), 2, f"seed {seed}: a neighbour had to wait")
         self.check_memory()
