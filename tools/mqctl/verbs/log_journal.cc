@@ -165,6 +165,7 @@ std::vector<std::string> find_journal_files(base::FileSystem& files, const std::
   }
   std::ranges::sort(found);
   std::vector<std::string> paths;
+  paths.reserve(found.size());
   for (auto& [generation, file] : found) paths.push_back(std::move(file));
   return paths;
 }

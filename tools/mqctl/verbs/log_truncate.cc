@@ -77,9 +77,9 @@ std::string place_aside(base::FileSystem& files, const std::string& data,
   const auto unknown = data + "/unknown";
   static_cast<void>(files.make_directory(unknown));
   static_cast<void>(files.sync_directory(data));
-  const auto name = fmt::format("{}/{}.cut-at-{}", unknown, partition.id.text(), plan.end);
+  auto name = fmt::format("{}/{}.cut-at-{}", unknown, partition.id.text(), plan.end);
   for (int n = 1; n < 1000; ++n) {
-    const auto path = n == 1 ? name : fmt::format("{}.{}", name, n);
+    auto path = n == 1 ? name : fmt::format("{}.{}", name, n);
     const auto taken = files.exists(path);
     if (taken && !*taken) return path;
   }

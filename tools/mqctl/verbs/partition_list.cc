@@ -40,7 +40,7 @@ std::string note_of(const PartitionInfo& partition,
     return found == leaderless.end() ? "no leader" : found->second;
   }
   const auto found = damaged.find({partition.topic, partition.partition});
-  const auto damage = found == damaged.end() ? std::string() : found->second;
+  auto damage = found == damaged.end() ? std::string() : found->second;
   if (!under_replicated(partition)) return damage;
   return fmt::format("{}{}{} of {} copies in sync{}", damage, damage.empty() ? "" : "; ",
                      partition.in_sync.size(), partition.replicas.size(),
