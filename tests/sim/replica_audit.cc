@@ -136,7 +136,10 @@ void ReplicaAudit::check_change(const model::PartitionId& id, const State& befor
     const auto* const log = leader ? log_of(*leader, id) : nullptr;
     const auto whole = log ? std::optional(log->high_watermark_hint()) : std::nullopt;
     shown->second = losses_.wrote_state(id, before, now, shown->second, whole);
-    if (loss) see_logs();
+    if (loss) {  // also where nothing changes any more
+      for (const auto& node : nodes_)
+        if (node->process()) see_logs(*node);
+    }
   }
   // Without a new leader only the present one lets somebody in.
   if (now.leader_epoch != before.leader_epoch) return;
@@ -208,20 +211,14 @@ void ReplicaAudit::look_at(const ClusterNode& node) {
       if (partition->replicated() && !partition->failure()) look_at_leader(node, *partition);
     }
   }
-  each_log(node, [&](const auto& log) {
-    losses_.saw_log(log.id(), log.leader_epoch(), log.log_end_offset());
-    if (node.serving()) check_end(node, log);
-  });
+  see_logs(node);
+  if (node.serving()) each_log(node, [&](const auto& log) { check_end(node, log); });
 }
 
-/// Also where nothing changes any more.
-void ReplicaAudit::see_logs() {
-  for (const auto& node : nodes_) {
-    if (!node->process()) continue;
-    each_log(*node, [&](const auto& log) {
-      losses_.saw_log(log.id(), log.leader_epoch(), log.log_end_offset());
-    });
-  }
+void ReplicaAudit::see_logs(const ClusterNode& node) {
+  each_log(node, [&](const auto& log) {
+    losses_.saw_log(log.id(), log.leader_epoch(), log.log_end_offset());
+  });
 }
 
 void ReplicaAudit::look_at_leader(const ClusterNode& node,

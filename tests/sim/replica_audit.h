@@ -79,7 +79,7 @@ class ReplicaAudit {
   void check_candidates(const model::PartitionId& id, const char* when) const;
   [[nodiscard]] std::uint64_t signature(const ClusterNode& node) const;
   void look_at(const ClusterNode& node);
-  void see_logs();
+  void see_logs(const ClusterNode& node);
   void look_at_leader(const ClusterNode& node, const replication::Partition& partition);
   void check_rise(const ClusterNode& leader, const replication::Partition& partition) const;
   void check_end(const ClusterNode& node, const storage::PartitionLog& log) const;
